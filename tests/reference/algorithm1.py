@@ -1,0 +1,76 @@
+"""Algorithm 1 in plain Python, one graph, one pair at a time: slow and obvious, the oracle of the layer.
+
+Only the sigmoid is torch's, because math.exp and torch may differ in the last bit; everything else is Python floats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+
+def sigmoid(x: float) -> float:
+    return torch.sigmoid(torch.tensor(x, dtype=torch.float64)).item()
+
+
+def logit(p: float) -> float:
+    return torch.logit(torch.tensor(p, dtype=torch.float64)).item()
+
+
+def algorithm1(
+    prior: list[float],
+    pairs: list[tuple[int, int]],
+    relation: list[tuple[float, float, float]],
+    similarity: list[float],
+    relevance: list[float],
+    verdict: Callable[[int], tuple[float, float, float]],
+    *,
+    rounds: int,
+    budget: int | None,
+    step_size: float,
+    tau_accept: float,
+    tau_gate: float,
+    tau_q: float,
+    tau_sim: float,
+    tau_conf: float,
+    early_stop: bool,
+) -> tuple[list[float], list[bool], list[list[int]]]:
+    """Logits, accepted flags and the pairs arbitrated per round."""
+    kept = [r >= tau_q for r in relevance]
+    contradictions = []
+    for e, (a, b) in enumerate(pairs):
+        confidence = max(relation[e])
+        if kept[a] and kept[b] and similarity[e] >= tau_sim and confidence >= tau_conf and relation[e].index(confidence) == 1:
+            contradictions.append(e)
+    s = [logit(p) for p in prior]
+    history = []
+    for _ in range(rounds):
+        p = [sigmoid(x) for x in s]
+        active = []
+        for e in contradictions:
+            a, b = pairs[e]
+            if p[a] > tau_accept and p[b] > tau_accept:
+                intensity = (p[a] + p[b]) / (1 + abs(p[a] - p[b]))
+                active.append((-round(intensity, 9), -max(relation[e]), -similarity[e], e))
+        chosen = [e for *_, e in sorted(active)][: budget if budget is not None else len(active)]
+        if not chosen:
+            break
+        history.append(sorted(chosen))
+        net = [0] * len(s)
+        for e in chosen:
+            a, b = pairs[e]
+            wins_a, wins_b, _ = verdict(e)
+            if max(wins_a, wins_b) >= tau_gate and wins_a != wins_b:
+                winner, loser = (a, b) if wins_a > wins_b else (b, a)
+                net[winner] += 1
+                net[loser] -= 1
+        s = [x + step_size * n for x, n in zip(s, net, strict=True)]
+        if early_stop and not any(
+            max(verdict(e)[:2]) >= tau_gate and verdict(e)[0] != verdict(e)[1] for e in chosen
+        ):
+            break
+    accepted = [k and sigmoid(x) >= tau_accept for k, x in zip(kept, s, strict=True)]
+    assert all(math.isfinite(x) for x in s)
+    return s, accepted, history
