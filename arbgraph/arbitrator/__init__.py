@@ -1,0 +1,5 @@
+"""Arbitrators: they decide which side of a contradiction the evidence favours, or that it does not decide."""
+
+from arbgraph.arbitrator.evidence import EvidenceArbitrator, EvidenceWeights
+
+__all__ = ["EvidenceArbitrator", "EvidenceWeights"]
