@@ -1,0 +1,171 @@
+"""The comparison of two claims as a feature vector for a classifier head."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from arbgraph.comparison.compare import (
+    comparable,
+    compare,
+    conflicting_quantities,
+    entities_shared,
+    lone_names,
+    participants_reversed,
+    quantifiers_exclude,
+)
+from arbgraph.comparison.facts import ClaimFacts, Name, describe
+from arbgraph.comparison.lexicon import enclosing_places
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Statuses that cannot both be the last word on one thing.
+_OPPOSED_STATUS = (("start", "end"), ("holds", "past"), ("member", "end"), ("holds", "planned"))
+
+
+def _times(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
+    gaps = [abs(x - y) for x in a.years for y in b.years]
+    exact_a = [span for span in a.times if span.month is not None]
+    exact_b = [span for span in b.times if span.month is not None]
+    return {
+        "years_shared": bool(a.years & b.years),
+        "years_only_a": bool(a.times) and not b.times,
+        "years_only_b": bool(b.times) and not a.times,
+        "dates_agree": any(x.compatible(y) for x in exact_a for y in exact_b),
+        "year_gap": min(1.0, math.log1p(min(gaps)) / math.log1p(100)) if gaps else 0.0,
+        "times_equal": bool(a.times) and {x.point for x in a.times if x.month is None or x.year} == {y.point for y in b.times if y.month is None or y.year},
+    }
+
+
+def _gap(x: float, y: float) -> float:
+    largest = max(abs(x), abs(y))
+    return min(1.0, abs(x - y) / largest) if largest else 0.0
+
+
+def _numbers(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
+    conflicts = conflicting_quantities(a, b)
+    kinds = {x.dimension in ("count", "ordinal") for x, _ in conflicts}
+    values_a, values_b = {f"{x.value:.6g}" for x in a.quantities}, {f"{y.value:.6g}" for y in b.quantities}
+    both = bool(values_a and values_b)
+    return {
+        "measure_conflict": False in kinds,
+        "count_conflict": True in kinds,
+        "quantity_gap": min((_gap(x.value, y.value) for x, y in conflicts), default=0.0),
+        "numbers_only_a": bool(values_a) and not values_b,
+        "numbers_only_b": bool(values_b) and not values_a,
+        "values_shared": len(values_a & values_b) / len(values_a | values_b) if both else 0.0,
+        "values_differ": both and bool(values_a - values_b) and bool(values_b - values_a),
+        "quantities_incomparable": both and not any(comparable(x, y) for x in a.quantities for y in b.quantities),
+    }
+
+
+def _inside(names: Iterable[Name], others: Iterable[Name]) -> bool:
+    return any(other.usual in enclosing_places(name.usual) for name in names for other in others)
+
+
+def _names(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
+    lone_a, lone_b = lone_names(a, b), lone_names(b, a)
+    shared = entities_shared(a, b)
+    return {
+        "names_lone_a": min(1.0, len(lone_a) / 3),
+        "names_lone_b": min(1.0, len(lone_b) / 3),
+        "names_shared": shared / max(len(a.names), len(b.names)) if shared else 0.0,
+        "names_none_shared": bool(a.names) and bool(b.names) and not shared,
+        "place_inside_place": _inside(a.names, b.names) or _inside(b.names, a.names),
+        "first_name_shared": bool(a.names and b.names) and a.names[0].usual == b.names[0].usual,
+    }
+
+
+def _logic(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
+    crossed = len(a.negated & b.content - b.negated) + len(b.negated & a.content - a.negated)
+    return {
+        "negated_a": a.negations > 0,
+        "negated_b": b.negations > 0,
+        "denied_a": a.denials > 0,
+        "denied_b": b.denials > 0,
+        "negated_against_stated": min(1.0, crossed / 3),
+        "quantifiers_exclude": quantifiers_exclude(a, b),
+        "quantifier_shared": bool(a.quantifiers & b.quantifiers),
+        "quantifier_one_sided": bool(a.quantifiers) != bool(b.quantifiers),
+        "only_one_sided": ("only" in a.quantifiers) != ("only" in b.quantifiers),
+        "superlative_shared": bool(a.superlatives & b.superlatives),
+        "superlative_one_sided": bool(a.superlatives) != bool(b.superlatives),
+        "comparative_one_sided": a.comparative != b.comparative,
+        "hedged_a": a.hedged,
+        "hedged_b": b.hedged,
+    }
+
+
+def _status(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
+    def crossed(first: str, second: str) -> bool:
+        only_a, only_b = a.status - b.status, b.status - a.status
+        return (first in only_a and second in only_b) or (second in only_a and first in only_b)
+
+    return {
+        "status_opposed": any(crossed(*pair) for pair in _OPPOSED_STATUS),
+        "event_against_status": crossed("event", "member") or crossed("event", "start"),
+        "planned_one_sided": ("planned" in a.status) != ("planned" in b.status),
+        "past_one_sided": ("past" in a.status) != ("past" in b.status),
+        "passive_differs": a.passive != b.passive,
+        "participants_reversed": participants_reversed(a, b) is not None,
+    }
+
+
+def _overlap(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
+    only_a, only_b = len(a.content - b.content), len(b.content - a.content)
+    pairs_a, pairs_b = set(pairwise(a.stems)), set(pairwise(b.stems))
+    pairs = pairs_a | pairs_b
+    longest = max(len(a.content), len(b.content))
+    return {
+        "pair_overlap": len(pairs_a & pairs_b) / len(pairs) if pairs else 0.0,
+        "length_ratio": min(len(a.content), len(b.content)) / longest if longest else 1.0,
+        "words_only_a": min(1.0, only_a / 10),
+        "words_only_b": min(1.0, only_b / 10),
+        "one_word_exchanged": only_a == 1 and only_b == 1,
+        "first_stem_shared": bool(a.stems and b.stems) and a.stems[0] == b.stems[0],
+        "last_stem_shared": bool(a.stems and b.stems) and a.stems[-1] == b.stems[-1],
+        "text_equal": a.text.lower() == b.text.lower(),
+    }
+
+
+def _features(a: str, b: str) -> dict[str, float]:
+    comparison = compare(a, b)
+    x, y = describe(a), describe(b)
+    antonym = comparison.antonym_pair is not None
+    whole = {
+        "years_differ": comparison.years_differ,
+        "dates_differ": comparison.dates_differ,
+        "times_disjoint": comparison.times_disjoint,
+        "quantities_conflict": comparison.quantities_conflict,
+        "quantities_agree": comparison.quantities_agree,
+        "entities_differ": comparison.entities_differ,
+        "places_disjoint": comparison.places_disjoint,
+        "negation_differs": comparison.negation_differs,
+        "polarity_differs": comparison.polarity_differs,
+        "antonym_pair": antonym,
+        "converse_pair": comparison.converse_pair is not None,
+        "antonym_or_polarity": antonym != comparison.polarity_differs,
+        "quantifier_differs": comparison.quantifier_differs,
+        "roles_swapped": comparison.roles_swapped,
+        "order_inversion": comparison.order_inversion,
+        "overlap": comparison.overlap,
+        "a_in_b": comparison.a_in_b,
+        "b_in_a": comparison.b_in_a,
+    }
+    return whole | _times(x, y) | _numbers(x, y) | _names(x, y) | _logic(x, y) | _status(x, y) | _overlap(x, y)
+
+
+COMPARISON_FEATURES: tuple[str, ...] = tuple(_features("", ""))
+"""The columns of `comparison_features`, in order. All lie in [0, 1]; those that end in `_a` or `_b`, `a_in_b` and `b_in_a`
+change places when the claims do, all others are symmetric. The first eighteen are the fields of `Comparison`."""
+
+
+def comparison_features(pairs: Sequence[tuple[str, str]]) -> Tensor:
+    """The features of claim pairs, `[P, F]` float32 in [0, 1], with the columns of COMPARISON_FEATURES."""
+    import torch
+
+    rows = [list(_features(a, b).values()) for a, b in pairs]
+    return torch.tensor(rows, dtype=torch.float32).reshape(len(pairs), len(COMPARISON_FEATURES))

@@ -1,0 +1,455 @@
+"""Quantities in a text: value as an interval, unit in SI base units, and what is counted."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from arbgraph.comparison.lexicon import STOP_WORDS, stem
+
+_ONES = {word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())}
+_ONES |= {word: number for number, word in enumerate("thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(), 13)}
+_ONES |= {word: 10 * tens for tens, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "bn": 1e9, "mn": 1e6, "dozen": 12.0}
+_SCALES |= {f"{word}s": value for word, value in _SCALES.items() if len(word) > 2}
+_ORDINALS = {
+    word: number
+    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=1)
+}
+_FRACTIONS = {"half": 1 / 2, "halves": 1 / 2, "third": 1 / 3, "thirds": 1 / 3, "quarter": 1 / 4, "quarters": 1 / 4, "fifth": 0.2, "fifths": 0.2}
+_CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "dollar": "USD", "dollars": "USD", "usd": "USD", "euro": "EUR", "euros": "EUR"}
+_CURRENCIES |= {"eur": "EUR", "gbp": "GBP", "sterling": "GBP", "yen": "JPY", "rupee": "INR", "rupees": "INR", "yuan": "CNY", "crowns": "crown"}
+_CURRENCIES |= {"pence": "GBP/100", "cents": "USD/100", "francs": "CHF", "roubles": "RUB", "rubles": "RUB", "pesos": "peso", "marks": "mark"}
+
+_APPROXIMATE = frozenset("about around approximately roughly circa some nearly almost approx ~ c. estimated".split())
+_PHRASES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("just", "under"), "below"),
+    (("just", "over"), "above"),
+    (("a", "little", "over"), "above"),
+    (("well", "over"), "min"),
+    (("at", "least"), "min"),
+    (("no", "fewer", "than"), "min"),
+    (("no", "less", "than"), "min"),
+    (("not", "less", "than"), "min"),
+    (("greater", "than"), "min"),
+    (("upwards", "of"), "min"),
+    (("at", "most"), "max"),
+    (("no", "more", "than"), "max"),
+    (("not", "more", "than"), "max"),
+    (("up", "to"), "max"),
+    (("more", "than"), "min"),
+    (("fewer", "than"), "max"),
+    (("less", "than"), "max"),
+    (("farther", "than"), "max"),
+    (("nearly",), "below"),
+    (("almost",), "below"),
+    (("close", "to"), "approx"),
+    (("over",), "min"),
+    (("exceeding",), "min"),
+    (("under",), "max"),
+    (("below",), "max"),
+    (("only",), "exact"),
+)
+
+_LENGTHS = {"kilometre": "kilometer", "metre": "meter", "centimetre": "centimeter", "millimetre": "millimeter", "mile": "mile", "yard": "yard"}
+_LENGTHS |= {"foot": "foot", "inch": "inch", "nautical mile": "nautical_mile"}
+_MASSES = {"kilogram": "kilogram", "kilogramme": "kilogram", "kilo": "kilogram", "gram": "gram", "gramme": "gram", "milligram": "milligram"}
+_MASSES |= {"tonne": "metric_ton", "metric ton": "metric_ton", "ton": "short_ton", "pound": "pound", "ounce": "ounce"}
+_OTHERS = {"hectare": "hectare", "acre": "acre", "litre": "liter", "millilitre": "milliliter", "hectolitre": "hectoliter", "gallon": "gallon"}
+_OTHERS |= {"barrel": "oil_barrel", "second": "second", "minute": "minute", "hour": "hour", "day": "day", "week": "week", "month": "month"}
+_OTHERS |= {"year": "year", "decade": "decade", "century": "century", "millisecond": "millisecond", "watt": "watt", "kilowatt": "kilowatt"}
+_OTHERS |= {"megawatt": "megawatt", "gigawatt": "gigawatt", "volt": "volt", "joule": "joule", "calorie": "calorie", "kelvin": "kelvin", "hertz": "hertz"}
+_OTHERS |= {"kilowatt-hour": "kilowatt_hour", "kilowatt hour": "kilowatt_hour", "megawatt hour": "megawatt_hour", "knot": "knot", "byte": "byte"}
+_OTHERS |= {"megabyte": "megabyte", "gigabyte": "gigabyte", "terabyte": "terabyte", "light-year": "light_year", "degree celsius": "degC"}
+_OTHERS |= {"degree fahrenheit": "degF", "bar": "bar", "pascal": "pascal", "hectopascal": "hectopascal", "horsepower": "horsepower"}
+_PLURALS = {"foot": "feet", "inch": "inches", "century": "centuries", "degree celsius": "degrees celsius", "degree fahrenheit": "degrees fahrenheit"}
+_PLURALS |= {"hertz": "hertz", "horsepower": "horsepower", "kelvin": "kelvin"}
+_SYMBOLS = {"km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "mi": "mile", "ft": "foot", "kg": "kilogram", "g": "gram"}
+_SYMBOLS |= {"mg": "milligram", "lb": "pound", "lbs": "pound", "oz": "ounce", "ha": "hectare", "l": "liter", "ml": "milliliter", "h": "hour"}
+_SYMBOLS |= {"min": "minute", "s": "second", "ms": "millisecond", "kW": "kilowatt", "MW": "megawatt", "GW": "gigawatt", "W": "watt", "V": "volt"}
+_SYMBOLS |= {"kWh": "kilowatt_hour", "MWh": "megawatt_hour", "GWh": "gigawatt_hour", "Hz": "hertz", "kHz": "kilohertz", "MHz": "megahertz"}
+_SYMBOLS |= {"mph": "mile/hour", "kph": "kilometer/hour", "° C": "degC", "° F": "degF", "km2": "kilometer**2", "km²": "kilometer**2"}
+_SYMBOLS |= {"m2": "meter**2", "m²": "meter**2", "m3": "meter**3", "m³": "meter**3", "kt": "kilotonne", "MB": "megabyte", "GB": "gigabyte", "TB": "terabyte"}
+
+TOKEN = re.compile(
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"|(?P<code>[A-Za-z]{1,6}-?\d[\w]*)"
+    r"|(?P<word>(?:[A-Z]\.){2,}|[^\W\d_]+(?:['&.-][^\W\d_]+)*)"
+    r"|(?P<symbol>[$€£¥%°~]|[^\w\s]|_)"
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, number, code (letters with digits) or symbol: its lower case, its form in the text and its place."""
+
+    kind: str
+    lower: str
+    raw: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A value interval in base units. `dimension` is `count`, `ordinal`, `percent`, a currency, or a physical dimension.
+
+    `low` and `high` include rounding and words such as "about" or "more than"; either may be infinite.
+    `noun` holds the stems that name what is counted, nearest first; `value` is the stated number in base units.
+    """
+
+    text: str
+    value: float
+    low: float
+    high: float
+    dimension: str
+    noun: tuple[str, ...] = ()
+
+    def agrees(self, other: Quantity) -> bool:
+        """Whether the intervals overlap by more than a touching end."""
+        if self.low == self.high or other.low == other.high:
+            return self.low <= other.high and other.low <= self.high
+        return self.low < other.high and other.low < self.high
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a text, in order."""
+    return [Token(m.lastgroup or "symbol", m[0].lower(), m[0], m.start(), m.end()) for m in TOKEN.finditer(text)]
+
+
+@lru_cache(maxsize=1)
+def _units() -> tuple[dict[tuple[str, ...], tuple[float, float, str]], dict[tuple[str, ...], tuple[float, float, str]]]:
+    """Unit words (lower case) and unit symbols (as written) -> factor, offset and dimension in SI base units, computed by pint."""
+    import pint
+
+    registry = pint.UnitRegistry(autoconvert_offset_to_baseunit=True, cache_folder=None)
+
+    def convert(expression: str) -> tuple[float, float, str]:
+        zero = registry.Quantity(0.0, expression).to_base_units()
+        one = registry.Quantity(1.0, expression).to_base_units()
+        return float(one.magnitude - zero.magnitude), float(zero.magnitude), str(one.dimensionality)
+
+    names = _LENGTHS | _MASSES | _OTHERS
+    for name, unit in _LENGTHS.items():
+        for word, power in (("square", 2), ("sq", 2), ("cubic", 3)):
+            names[f"{word} {name}"] = f"{unit}**{power}"
+    words: dict[tuple[str, ...], tuple[float, float, str]] = {}
+    for name, unit in names.items():
+        head, _, last = name.rpartition(" ")
+        plural = _PLURALS.get(name) or f"{head} {_PLURALS.get(last, last + 's')}".strip()
+        for form in {name, plural}:
+            for spelling in {form, form.replace("metre", "meter").replace("litre", "liter")}:
+                words[tuple(spelling.split())] = convert(unit)
+    symbols = {tuple(form.split()): convert(unit) for form, unit in _SYMBOLS.items()}
+    symbols |= {("sq", *key): convert(f"{_SYMBOLS[key[0]]}**2") for key in (("km",), ("m",), ("mi",), ("ft",))}
+    return words, symbols
+
+
+def _find_unit(tokens: list[Token], i: int) -> tuple[tuple[float, float, str], int] | None:
+    """The unit that starts at token i (longest first), as factor, offset, dimension, with the position after it."""
+    if i >= len(tokens):
+        return None
+    words, symbols = _units()
+    for length in (3, 2, 1):
+        part = tokens[i : i + length]
+        if len(part) < length:
+            continue
+        found = words.get(tuple(t.lower for t in part)) or symbols.get(tuple(t.raw for t in part))
+        if found is not None:
+            return found, i + length
+    head, dash, tail = tokens[i].lower.partition("-")
+    if dash and tail and (found := words.get((head,))):  # 12-metre-long
+        return found, i + 1
+    return None
+
+
+def _place(digits: str) -> float:
+    """Half a unit of the last significant digit of a number in digits."""
+    if "." in digits:
+        return 0.5 * 10.0 ** -len(digits.partition(".")[2])
+    whole = digits.replace(",", "")
+    return 0.5 * 10.0 ** (len(whole) - len(whole.rstrip("0"))) if whole.strip("0") else 0.5
+
+
+def _read_number(tokens: list[Token], i: int) -> tuple[float, float, int] | None:
+    """Value, half a unit of its last significant digit, and the position after the number that starts at token i, in digits or words."""
+    token = tokens[i]
+    if token.kind == "number":
+        value = float(token.lower.replace(",", ""))
+        half = _place(token.lower)
+        i += 1
+    else:
+        word = token.lower
+        if word in ("a", "an") and i + 1 < len(tokens) and tokens[i + 1].lower in _SCALES:
+            value, half, i = 1.0, 0.5, i + 1
+        elif word in _ONES or (word.partition("-")[0] in _ONES and word.partition("-")[2] in _ONES):
+            value, half, i = _read_small(tokens, i)
+        else:
+            return None
+    return _apply_scales(tokens, i, value, half)
+
+
+def _read_small(tokens: list[Token], i: int) -> tuple[float, float, int]:
+    head, _, tail = tokens[i].lower.partition("-")
+    value = float(_ONES[head] + (_ONES[tail] if tail else 0))
+    i += 1
+    if not tail and value >= 20 and i < len(tokens) and 0 < _ONES.get(tokens[i].lower, 0) < 10:
+        value, i = value + _ONES[tokens[i].lower], i + 1
+    return value, 0.5, i
+
+
+def _apply_scales(tokens: list[Token], i: int, value: float, half: float) -> tuple[float, float, int]:
+    total = 0.0
+    while i < len(tokens) and tokens[i].lower in _SCALES:
+        scale = _SCALES[tokens[i].lower]
+        value, half, i = value * scale, half * scale, i + 1
+        j = i + 1 if i < len(tokens) and tokens[i].lower == "and" else i
+        if scale in (1e2, 1e3) and j < len(tokens) and tokens[j].lower.partition("-")[0] in _ONES:
+            small, _, after = _read_small(tokens, j)
+            if scale == 1e2 or (after < len(tokens) and tokens[after].lower in ("hundred", "hundreds")):
+                if scale == 1e2:
+                    value, half, i = value + small, 0.5, after
+                else:
+                    total, value, half, i = total + value, small, 0.5, after
+    return total + value, half, i
+
+
+def _modifier(tokens: list[Token], i: int) -> str | None:
+    """What the words just before token i say of the number there: approx, below, above, min, max, exact, or None."""
+    before = [t.lower for t in tokens[max(0, i - 4) : i]]
+    if before and before[-1] == "a":
+        before = before[:-1]
+    for words, kind in _PHRASES:
+        if tuple(before[-len(words) :]) == words:
+            return kind
+    if before and (before[-1] in _APPROXIMATE):
+        return "approx"
+    return None
+
+
+def _widen(kind: str | None, value: float, half: float, *, exact: bool) -> tuple[float, float]:
+    """The interval that a number with its modifier leaves open.
+
+    A plain number is rounded to its last significant digit, but to no more than 2.5 percent; a plain count of things is exact
+    where it has no trailing zeros. "About" doubles the rounding, to at most 10 percent: "about 320" is vaguer than "320" and
+    far less vague than "about 300".
+    """
+    size = abs(value)
+    plain = 0.0 if exact and (half <= 0.5 or size < 100) else min(half, 0.025 * size if half > 0.5 else 0.05 * size)
+    vague = max(plain, min(2 * half, 0.1 * size))
+    return {
+        "approx": (value - vague, value + vague),
+        "below": (value - vague, value + plain),
+        "above": (value - plain, value + vague),
+        "min": (value, math.inf),
+        "max": (-math.inf, value),
+    }.get(kind or "", (value - plain, value + plain))
+
+
+def _noun(tokens: list[Token], i: int) -> tuple[str, ...]:
+    """Stems of up to three content words from token i on, up to a function word, a number or a mark."""
+    stems: list[str] = []
+    for token in tokens[i : i + 4]:
+        if token.kind == "word" and token.lower == "of" and not stems:
+            continue
+        if token.kind != "word" or token.lower in STOP_WORDS or len(stems) == 3:
+            break
+        stems.append(stem(token.lower.removesuffix("'s")))
+    return tuple(stems)
+
+
+def _noun_before(tokens: list[Token], i: int) -> tuple[str, ...]:
+    """Stems of up to two content words before token i, for "a population of 300" and "the score was 12"."""
+    stems: list[str] = []
+    for token in reversed(tokens[max(0, i - 6) : i]):
+        if token.kind != "word":
+            break
+        if token.lower not in STOP_WORDS:
+            stems.append(stem(token.lower.removesuffix("'s")))
+            if len(stems) == 2:
+                break
+    return tuple(stems)
+
+
+def read_quantities(text: str, tokens: list[Token], taken: list[tuple[int, int]]) -> list[Quantity]:
+    """The quantities among the tokens that no date has taken (character spans)."""
+    free = [not any(start <= token.start < end for start, end in taken) for token in tokens]
+    found: list[Quantity] = []
+    i = 0
+    while i < len(tokens):
+        if not free[i]:
+            i += 1
+            continue
+        step = _read_quantity(text, tokens, i, found)
+        if step is None:
+            i += 1
+        else:
+            i = step
+    return found
+
+
+def _read_quantity(text: str, tokens: list[Token], i: int, found: list[Quantity]) -> int | None:
+    token = tokens[i]
+    fraction = _read_fraction(text, tokens, i)
+    if fraction is not None:
+        found.append(fraction[0])
+        return fraction[1]
+    if token.lower in _ORDINALS or _is_ordinal(tokens, i):
+        value = float(_ORDINALS.get(token.lower) or token.lower)
+        after = i + 1 if token.lower in _ORDINALS else i + 2
+        found.append(Quantity(token.raw, value, value, value, "ordinal", _noun(tokens, after)))
+        return after
+    number = _read_number(tokens, i)
+    if number is None:
+        return None
+    value, half, after = number
+    if _is_score(tokens, i):
+        value += float(tokens[i + 2].lower) / 1000
+        found.append(Quantity(text[token.start : tokens[i + 2].end], value, value, value, "score"))
+        return i + 3
+    upper = _read_upper(tokens, i, after)
+    if upper is None:
+        return _finish(text, tokens, i, after, (value, half, None), found)
+    top, top_half, after = upper
+    if tokens[after - 1].lower in _SCALES and tokens[after - 3].lower not in _SCALES and top > 100 * value:
+        scale = _SCALES[tokens[after - 1].lower]  # "4 to 6 million": the scale belongs to both ends
+        value, half = value * scale, half * scale
+    return _finish(text, tokens, i, after, (value, max(half, top_half), top), found)
+
+
+def _is_score(tokens: list[Token], i: int) -> bool:
+    """Whether a number, a hyphen and a smaller number stand without spaces: a score (3-1) or a model (747-8), no range."""
+    part = tokens[i : i + 3]
+    if [t.kind for t in part] != ["number", "symbol", "number"] or part[1].lower != "-" or part[0].end != part[2].start - 1:
+        return False
+    return float(part[2].lower.replace(",", "")) <= float(part[0].lower.replace(",", ""))
+
+
+def _is_ordinal(tokens: list[Token], i: int) -> bool:
+    if tokens[i].kind != "number" or i + 1 >= len(tokens) or not tokens[i].lower.isdigit():
+        return False
+    return tokens[i + 1].lower in ("st", "nd", "rd", "th") and tokens[i + 1].start == tokens[i].end
+
+
+def _read_upper(tokens: list[Token], i: int, after: int) -> tuple[float, float, int] | None:
+    """The upper end of "4 to 6", "4-6" and "between 4 and 6", when it is the larger one."""
+    if after + 1 >= len(tokens) or tokens[after].lower not in ("to", "-", "and"):
+        return None
+    if tokens[after].lower == "and" and (i == 0 or tokens[i - 1].lower != "between"):
+        return None
+    upper = _read_number(tokens, after + 1)
+    lower = _read_number(tokens, i)
+    return upper if upper is not None and lower is not None and upper[0] > lower[0] else None
+
+
+def _read_fraction(text: str, tokens: list[Token], i: int) -> tuple[Quantity, int] | None:
+    """Shares in words: half, a third, two thirds, three-quarters, one in five, nine out of ten, every second."""
+    word = tokens[i].lower
+    following = tokens[i + 1].lower if i + 1 < len(tokens) else ""
+    share, after = None, i + 1
+    head, _, tail = word.partition("-")
+    if word == "half" and following not in ("a", "an"):
+        share = 0.5
+    elif tail in _FRACTIONS and head in _ONES:
+        share = _ONES[head] * _FRACTIONS[tail]
+    elif (word in ("a", "an", "one") or word in _ONES) and following in _FRACTIONS:
+        closing = tokens[i + 2].lower if i + 2 < len(tokens) else ""
+        if closing == "of" or following.endswith("s"):
+            share, after = _ONES.get(word, 1) * _FRACTIONS[following], i + 2
+    elif word == "every" and following in ("second", "third", "fourth", "fifth", "tenth"):
+        share, after = 1 / _ORDINALS[following], i + 2
+    elif (word in _ONES or tokens[i].kind == "number") and (following == "in" or (following == "out" and tokens[i + 2 : i + 3])):
+        j = i + 2 if following == "in" else i + 3
+        other = _read_number(tokens, j) if j < len(tokens) else None
+        part = _read_number(tokens, i)
+        if other and part and part[2] == i + 1 and 0 < part[0] < other[0] <= 1000 and (following == "out" or other[0] <= 20):
+            share, after = part[0] / other[0], other[2]
+    if share is None or share > 1:
+        return None
+    low, high = _widen(_modifier(tokens, i), 100 * share, 2.0, exact=False)
+    phrase = text[tokens[i].start : tokens[after - 1].end]
+    return Quantity(phrase, 100 * share, low, high, "percent", _noun(tokens, after)), after
+
+
+def _finish(
+    text: str, tokens: list[Token], i: int, after: int, number: tuple[float, float, float | None], found: list[Quantity]
+) -> int:
+    """Attaches the unit or the counted noun to a number, appends the quantity, and returns the position after it.
+
+    `number` is the value, half a unit of its last digit, and the upper end of a range or None.
+    """
+    value, half, top = number
+    start, start_after = i, after
+    if after + 1 < len(tokens) and tokens[after].lower == "-" and _find_unit(tokens, after + 1):  # 12-metre
+        after += 1
+    following = [t.lower for t in tokens[after : after + 2]] + ["", ""]
+    before = tokens[i - 1].lower if i else ""
+    unit = _unit_or_inherited(tokens, after)
+    dimension, noun, factor, offset = "count", (), 1.0, 0.0
+    if following[0] in ("%", "percent", "percentage", "pc") or following[:2] == ["per", "cent"]:
+        after += 2 if following[0] in ("per", "percentage") else 1
+        dimension, noun = "percent", _noun(tokens, after)
+    elif before in _CURRENCIES and not before.isalpha():
+        dimension, start = _CURRENCIES[before], i - 1
+    elif following[0] in _CURRENCIES:
+        code, _, cents = _CURRENCIES[following[0]].partition("/")
+        dimension, factor, after = code, 1 / float(cents or 1), after + 1
+    elif unit is not None:
+        (factor, offset, dimension), after = unit
+    else:
+        after = start_after
+        noun = _noun(tokens, after) or _noun_before(tokens, i)
+    low, high = _widen(_modifier(tokens, start), value, half, exact=dimension == "count")
+    if top is not None:
+        slack = high - value if math.isfinite(high) else 0.0
+        value, low, high = (value + top) / 2, value - slack, top + slack
+    rate = _find_rate(tokens, after) if dimension not in ("count", "percent") and after > start_after else None
+    if rate is not None:
+        (divisor, _, per), after = rate
+        factor, dimension = factor / divisor, f"{dimension} / {per}"
+    quantity = Quantity(
+        text[tokens[i].start : tokens[after - 1].end],
+        value * factor + offset,
+        low * factor + offset,
+        high * factor + offset,
+        dimension,
+        noun,
+    )
+    if found and _continues(found[-1], quantity, text, tokens[i].start):
+        previous = found.pop()
+        total = previous.value + quantity.value
+        spread = (quantity.high - quantity.low) / 2
+        quantity = Quantity(f"{previous.text} {quantity.text}", total, total - spread, total + spread, quantity.dimension, noun)
+    found.append(quantity)
+    return after
+
+
+def _unit_or_inherited(tokens: list[Token], i: int) -> tuple[tuple[float, float, str], int] | None:
+    """The unit at token i, or that of the next number in "from 9.1 to 7.4 percent"; then nothing more is consumed."""
+    unit = _find_unit(tokens, i)
+    if unit is not None or i + 2 >= len(tokens) or tokens[i].lower not in ("to", "and", "or"):
+        return unit
+    other = _read_number(tokens, i + 1)
+    if other is None or other[2] >= len(tokens):
+        return None
+    if tokens[other[2]].lower in ("%", "percent", "pc"):
+        return (1.0, 0.0, "percent"), i
+    inherited = _find_unit(tokens, other[2])
+    return None if inherited is None else (inherited[0], i)
+
+
+def _find_rate(tokens: list[Token], i: int) -> tuple[tuple[float, float, str], int] | None:
+    if i + 1 >= len(tokens) or tokens[i].lower not in ("per", "/", "a", "an"):
+        return None
+    return _find_unit(tokens, i + 1)
+
+
+def _continues(previous: Quantity, quantity: Quantity, text: str, start: int) -> bool:
+    """Whether a quantity goes on with a smaller unit: eight minutes and twenty seconds, 5 feet 10 inches."""
+    if previous.dimension != quantity.dimension or not previous.dimension.startswith("[") or not quantity.value < previous.value:
+        return False
+    place = text.rfind(previous.text, 0, start)
+    between = text[place + len(previous.text) : start].strip().lower()
+    return place >= 0 and between in ("", "and", ",")

@@ -1,0 +1,164 @@
+"""Years and dates in a text, as intervals that can be compared."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from arbgraph.comparison.lexicon import MONTHS
+
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_ORDINAL_WORDS = {
+    word: number
+    for number, word in enumerate(
+        """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+        sixteenth seventeenth eighteenth nineteenth twentieth""".split(),
+        start=1,
+    )
+}
+_WORD_ORDINAL = "|".join(_ORDINAL_WORDS)
+_DECADES = {word: 1900 + 10 * tens for tens, word in enumerate("twenties thirties forties fifties sixties seventies eighties nineties".split(), 2)}
+# First and last month of each part of a year; wide, as writers use the words loosely.
+_PARTS = {"early": (1, 5), "mid": (4, 9), "late": (8, 12), "spring": (2, 6), "summer": (5, 9), "autumn": (8, 12), "fall": (8, 12)}
+_YEAR = r"1[0-9]{3}|20[0-9]{2}"
+
+_PATTERN = re.compile(
+    rf"""
+      (?P<iso>\b(?P<iso_y>{_YEAR})-(?P<iso_m>0[1-9]|1[0-2])-(?P<iso_d>[0-3]\d)\b)
+    | (?P<dmy>\b(?:(?P<dmy_d>[0-3]?\d)(?:st|nd|rd|th)?|(?P<dmy_w>{_WORD_ORDINAL}))\s+(?:day\s+)?(?:of\s+)?(?P<dmy_m>{_MONTH})\b\.?(?:,?\s+(?:of\s+)?(?P<dmy_y>{_YEAR})\b)?)
+    | (?P<mdy>\b(?P<mdy_m>{_MONTH})\b\.?\s+(?:the\s+)?(?P<mdy_d>[0-3]?\d)(?:st|nd|rd|th)?\b(?!,\d{{3}})(?:,?\s+(?P<mdy_y>{_YEAR})\b)?)
+    | (?P<my>\b(?P<my_m>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<my_y>{_YEAR})\b)
+    | (?P<decade>\b(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?(?:(?P<dec_y>(?:1\d|20)\d0)s|(?<=the\ )(?P<dec_w>{"|".join(_DECADES)}))\b)
+    | (?P<century>\b(?:(?P<cen_n>\d{{1,2}})(?:st|nd|rd|th)|(?P<cen_w>{_WORD_ORDINAL}))[\s-]century\b)
+    | (?P<range>\b(?P<ran_a>{_YEAR})\s*(?:-|\bto\b|\buntil\b|\band\b)\s*(?P<ran_b>{_YEAR}|\d\d)\b(?!-))
+    | (?P<part>\b(?P<par_w>early|mid|late|spring|summer|autumn|fall)[\s-]+(?:of\s+|in\s+)?(?P<par_y>{_YEAR})\b)
+    | (?P<year>(?<![\d.,$€£-])\b(?P<yea_y>{_YEAR})\b(?![\d%°]|[.,]\d))
+    | (?P<month>\b(?P<mon_m>{_MONTH})\b)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+# Words after which a four-digit number is a year whatever follows.
+_BEFORE_YEAR = re.compile(r"\b(?:in|since|until|till|during|circa|c\.|year|summer|winter|autumn|spring|early|mid|late|by|from|before|after)\s+$", re.I)
+_AFTER_COUNT = re.compile(r"\s+(?:[a-z]+(?:\s+(?:and\s+)?[a-z]+)?s|people|men|women|children|sheep|cattle|staff|km|kg|m|ft|percent|per)\b")
+_OPEN = re.compile(r"\b(?:(?P<from>since|after|from|as of|as from)|(?P<to>before|until|till|by|up to|prior to|no later than))\s+(?:the\s+)?(?:end\s+of\s+|start\s+of\s+)?$", re.I)
+
+
+@dataclass(frozen=True)
+class TimeSpan:
+    """A time named in a text. `start` and `end` are days (proleptic ordinals); infinite when open, NaN without a year.
+
+    `point` is the same interval without "since", "until" and the like. Year, month and day are None where not stated.
+    """
+
+    text: str
+    start: float
+    end: float
+    point: tuple[float, float]
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+    def compatible(self, other: TimeSpan, *, open_ended: bool = False) -> bool:
+        """Whether both can name one time: intervals overlap or, without a year, what both state of month and day is equal."""
+        if math.isnan(self.start) or math.isnan(other.start):
+            months = self.month is None or other.month is None or self.month == other.month
+            return months and (self.day is None or other.day is None or self.day == other.day)
+        if open_ended:
+            return self.start <= other.end and other.start <= self.end
+        return self.point[0] <= other.point[1] and other.point[0] <= self.point[1]
+
+
+def _month_end(year: int, month: int) -> int:
+    return (date(year + 1, 1, 1) if month == 12 else date(year, month + 1, 1)).toordinal() - 1
+
+
+def _bounds(year: int, month: int | None = None, day: int | None = None) -> tuple[float, float] | None:
+    try:
+        if month is None:
+            return date(year, 1, 1).toordinal(), date(year, 12, 31).toordinal()
+        if day is None:
+            return date(year, month, 1).toordinal(), _month_end(year, month)
+        return date(year, month, day).toordinal(), date(year, month, day).toordinal()
+    except ValueError:
+        return None
+
+
+def _year_is_count(text: str, match: re.Match[str]) -> bool:
+    if _BEFORE_YEAR.search(text, 0, match.start()):
+        return False
+    return _AFTER_COUNT.match(text, match.end()) is not None
+
+
+def _read(text: str, match: re.Match[str]) -> tuple[int | None, int | None, int | None, tuple[float, float] | None] | None:
+    """Year, month, day and bounds (None without a year) of one match, or None when the match is no time."""
+    kind = match.lastgroup and next(name for name in _KINDS if match[name])
+    group = match.groupdict()
+    if kind == "iso":
+        parts = (int(group["iso_y"]), int(group["iso_m"]), int(group["iso_d"]))
+    elif kind in ("dmy", "mdy", "my"):
+        day = group.get(f"{kind}_d")
+        day = int(day) if day else _ORDINAL_WORDS.get((group.get(f"{kind}_w") or "").lower())
+        if day is not None and not 1 <= day <= 31:
+            return None
+        year = group[f"{kind}_y"]
+        parts = (int(year) if year else None, MONTHS[group[f"{kind}_m"].lower()], day)
+    elif kind == "decade":
+        first = int(group["dec_y"]) if group["dec_y"] else _DECADES[group["dec_w"].lower()]
+        return None, None, None, (date(first, 1, 1).toordinal(), date(first + 9, 12, 31).toordinal())
+    elif kind == "century":
+        number = int(group["cen_n"]) if group["cen_n"] else _ORDINAL_WORDS[group["cen_w"].lower()]
+        if not 1 <= number <= 30:
+            return None
+        return None, None, None, (date(max(1, 100 * number - 100), 1, 1).toordinal(), date(100 * number, 12, 31).toordinal())
+    elif kind == "range":
+        first, last = group["ran_a"], group["ran_b"]
+        end = int(first[:2] + last) if len(last) == 2 else int(last)
+        if end < int(first):
+            return None
+        return None, None, None, (date(int(first), 1, 1).toordinal(), date(end, 12, 31).toordinal())
+    elif kind == "part":
+        year, (first_month, last_month) = int(group["par_y"]), _PARTS[group["par_w"].lower()]
+        return year, None, None, (date(year, first_month, 1).toordinal(), _month_end(year, last_month))
+    elif kind == "year":
+        if _year_is_count(text, match):
+            return None
+        parts = (int(group["yea_y"]), None, None)
+    else:
+        word = group["mon_m"]
+        ambiguous = word.lower() in ("may", "march", "mar", "jan", "dec", "sep", "sept")
+        if not word[0].isupper() or (ambiguous and not _BEFORE_MONTH.search(text, 0, match.start())):
+            return None
+        parts = (None, MONTHS[word.lower()], None)
+    if parts[0] is None:
+        return (*parts, None)
+    bounds = _bounds(*parts)
+    return None if bounds is None else (*parts, bounds)
+
+
+_KINDS = ("iso", "dmy", "mdy", "my", "decade", "century", "range", "part", "year", "month")
+_BEFORE_MONTH = re.compile(r"\b(?:in|since|until|by|from|of|during|last|next|early|late|mid|every|each)\s+$", re.I)
+
+
+def read_times(text: str) -> tuple[list[TimeSpan], frozenset[int], list[tuple[int, int]]]:
+    """The times named in a text, the years written out as numbers, and the character spans used."""
+    spans: list[TimeSpan] = []
+    used: list[tuple[int, int]] = []
+    years: set[int] = set()
+    for match in _PATTERN.finditer(text):
+        read = _read(text, match)
+        if read is None:
+            continue
+        year, month, day, bounds = read
+        used.append(match.span())
+        years.update(int(number) for number in re.findall(rf"\b(?:{_YEAR})\b", match[0]))
+        if bounds is None:
+            spans.append(TimeSpan(match[0], math.nan, math.nan, (math.nan, math.nan), None, month, day))
+            continue
+        start, end = bounds
+        relation = _OPEN.search(text, 0, match.start())
+        if relation is not None and not match["range"]:
+            start, end = (start, math.inf) if relation["from"] else (-math.inf, end)
+        spans.append(TimeSpan(match[0], start, end, bounds, year, month, day))
+    return spans, frozenset(years), used
