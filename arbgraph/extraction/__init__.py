@@ -1,0 +1,1 @@
+"""Documents -> claims. `SyntacticExtractor` needs no language model."""

@@ -1,0 +1,213 @@
+"""Clean blocks -> sentences: a splitter that knows abbreviations, quotations, brackets and debris, and names what it throws away.
+
+Sentences are found by rule rather than by the parser, whose boundaries suffer most on the text that retrieval brings: tables,
+headings without full stops, lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from arbgraph.extraction.cleaning import MappedText
+
+ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof st mt ft gen col sgt capt lt cmdr adm maj rev hon gov sen rep pres sr jr messrs vs cf ca c b d r approx est fl "
+    "no nos vol vols pp p ed eds fig figs ch sec art dept univ inst assn bros co corp inc ltd plc e.g i.e eg ie etc al viz "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a".split()
+)
+# After these a sentence may well end: it does when the next word usually begins one.
+CLOSING_ABBREVIATIONS = frozenset("etc inc ltd plc co corp jr sr bros a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a al".split())
+OPENERS = frozenset(
+    "the a an this that these those it he she they we i you his her its their our in on at by for from after before since during when while "
+    "as although though however but and there if both some many most one two other another according".split()
+)
+FUNCTION_WORDS = frozenset(
+    "the of and in is was to a an by for on with as at that it from his her its he she they which who were are be been has had have not or "
+    "but this these there will would can may after before when than into also one their we you i no so all more most such if about".split()
+)
+
+_CANDIDATE = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\s[•·►▪◦→|↑^§]+\s|\t+")
+_WORD_BEFORE = re.compile(r"([^\s(\[\"“]+)$")
+_INITIAL = re.compile(r"^[A-Z](?:\.[A-Z])*$")
+_QUOTES = re.compile("“[^“”]{1,600}”|\"[^\"]{1,600}\"")
+_BRACKETS = re.compile(r"\([^()]{0,300}(?:\([^()]{0,100}\)[^()]{0,300})?\)")
+_WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
+
+_BOILERPLATE = re.compile(
+    r"\ball rights reserved\b|©|℗|\bcopyright (?:\d{4}|notice)|\b(?:privacy|cookie|refund) (?:policy|settings|notice|statement|preferences|consent)\b"
+    r"|\bterms (?:of (?:use|service)|and conditions|& conditions)\b|\b(?:accept|uses?|using|enable|disable|our) (?:all |of )?cookies\b"
+    r"|\bsubscribe (?:to|now|today|for|here)\b|\bsign (?:in|up) (?:to|for|now|here|with)\b|\blog ?in\b.{0,20}\b(?:sign|register|account)\b"
+    r"|\bcreate (?:an )?account\b|\bclick (?:here|on the|the link)\b|\bjump to (?:content|navigation|search)\b|\bskip to (?:main )?content\b"
+    r"|\bshare (?:this|on (?:facebook|twitter|x|whatsapp|linkedin)|via)\b|\bfollow us\b|\bour newsletter\b|\benable javascript\b"
+    r"|\btext is available under\b|\bregistered trademark of the wikimedia\b|\blearn how and when to remove\b|\bthis article (?:is a|needs|has multiple|may)\b"
+    r"|\bcategor(?:y|ies)\s?:|\bhidden categories\b|\barchived from the original\b|\bretrieved (?:on )?(?:\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+    r"|\bISBN\b|\bdoi:|\bS2CID\b|\bJSTOR\b|\btoggle the table\b|\bmove to sidebar\b|\bpowered by (?:wordpress|blogger|shopify)\b|\badd to cart\b"
+    r"|^\s*(?:read (?:more|also|next|the full)|see also|advertisement|sponsored|related (?:articles|posts|stories)|leave a (?:comment|reply)|photo:|image:"
+    r"|posted (?:by|on)|tags?:|filed under|loading|share|print|back to top|view (?:all|more)|show (?:more|less)|next|previous|home)\b(?=[^a-z]*$|\s*[:»>]|\s.{0,60}$)",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"[{}]|=>|\bfunction\s*\(|\bvar \w+ =|</|/>|\$\(|;\s*\}|\\[a-z]+\{")
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A bracket taken out of a sentence: it followed character `at` (exclusive) of what is left."""
+
+    at: int
+    content: MappedText
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence without its brackets. `joined` marks a part of a sentence with semicolons; parts share a number."""
+
+    source: MappedText
+    asides: tuple[Aside, ...] = ()
+    starts_block: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.source.text
+
+
+def _protected(text: str) -> list[tuple[int, int]]:
+    """Quotations and brackets: a full stop inside does not end the sentence, so that no statement leaves its quotation."""
+    spans = [match.span() for pattern in (_QUOTES, _BRACKETS) for match in pattern.finditer(text)]
+    return sorted(spans)
+
+
+def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+    mark = match.group().strip()
+    if not mark or mark[0] not in ".!?":
+        return True
+    following = text[match.end() :].lstrip()
+    if not following:
+        return True
+    first = following.lstrip("\"'“‘([")[:1]
+    if first.islower():
+        return False
+    if mark[0] != "." or mark.startswith(".."):
+        return not first.islower()
+    before = _WORD_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
+    word = before.group(1) if before else ""
+    opener = following.split(None, 1)[0].strip("\"'“‘(,").lower() in OPENERS
+    if word.lower() in CLOSING_ABBREVIATIONS:
+        return opener
+    if word.lower() in ABBREVIATIONS:
+        return False
+    if _INITIAL.match(word):
+        return opener and word != "I"
+    return True
+
+
+def split(block: MappedText, limit: int) -> Iterator[MappedText]:
+    """The sentences of a block, in order, each at most `limit` characters: longer ones are cut between words."""
+    text = block.text
+    protected = _protected(text)
+    cuts: list[tuple[int, int]] = []
+    inside = 0
+    for match in _CANDIDATE.finditer(text):
+        while inside < len(protected) and protected[inside][1] <= match.start():
+            inside += 1
+        # A closing quotation mark after the full stop belongs to the match, so a span that ends inside the match has ended.
+        within = any(start < match.start() and match.end() < end for start, end in protected[inside : inside + 3])
+        if not within and _ends_sentence(text, match):
+            cuts.append((match.end(), match.end()) if match.group().strip()[:1] in tuple(".!?") else match.span())
+    begin = 0
+    for end, after in [*cuts, (len(text), len(text))]:
+        part = block.slice(begin, end).strip()
+        begin = after
+        while len(part) > limit:
+            at = part.text.rfind(" ", limit // 2, limit)
+            at = at if at > 0 else limit
+            yield part.slice(0, at).strip()
+            part = part.slice(at, len(part)).strip()
+        if part.text:
+            yield part
+
+
+def without_brackets(text: MappedText, *, starts_block: bool = False) -> Sentence:
+    """Takes the brackets out of a sentence: parsers stumble over them, and their content is handled on its own."""
+    asides: list[Aside] = []
+    kept: list[tuple[int, int]] = []
+    last = length = 0
+    for match in _BRACKETS.finditer(text.text):
+        start = match.start()
+        while start > last and text.text[start - 1] == " ":
+            start -= 1
+        kept.append((last, start))
+        length += start - last
+        asides.append(Aside(length, text.slice(match.start() + 1, match.end() - 1).strip()))
+        last = match.end()
+    if not asides:
+        return Sentence(text, (), starts_block)
+    kept.append((last, len(text)))
+    parts = [text.slice(start, end) for start, end in kept]
+    rest = MappedText("".join(p.text for p in parts), [s for p in parts for s in p.starts], [e for p in parts for e in p.ends])
+    return Sentence(rest, tuple(asides), starts_block)
+
+
+def noise(text: str, limit: int) -> str | None:
+    """Why a sentence is not worth parsing: boilerplate, markup, table_row, debris, fragment; None when it may be prose."""
+    words = _WORD.findall(text)
+    if _BOILERPLATE.search(text) or text.startswith(("^", "↑")):
+        return "boilerplate"
+    if _CODE.search(text):
+        return "markup"
+    if "\ufffd" in text or any(len(word) > 60 for word in text.split()):
+        return "debris"
+    tokens = text.split()
+    numbers = sum(any(character.isdigit() for character in token) for token in tokens)
+    if "\t" in text or text.count(" | ") >= 2 or (len(tokens) >= 6 and numbers > 0.5 * len(tokens)):
+        return "table_row"
+    if len(words) < 2:
+        return "fragment"
+    if sum(map(len, words)) < 0.5 * len(text.replace(" ", "")):
+        return "debris"
+    function = sum(word.lower() in FUNCTION_WORDS for word in words)
+    if len(words) >= 12 and function < 0.12 * len(words):
+        return "boilerplate"
+    if len(text) >= limit:
+        return "too_long"
+    return None
+
+
+_QUALIFIED_TITLE = re.compile(r"^([^.()]{2,70}? \(([^()]{2,60})\)) (?=[A-Z\"“])")
+
+
+def leading_title(text: str) -> tuple[str, int]:
+    """A title that runs into the first sentence ("Alan Reed Alan Reed was ..."), and where the sentence begins; ("", 0) without one.
+
+    It is recognised by its repetition, or by a qualifier in brackets between two capitalised words.
+    """
+    qualified = _QUALIFIED_TITLE.match(text)
+    if qualified and not any(c.isdigit() for c in qualified.group(2)[:1]) and "born" not in qualified.group(2).split()[:1]:
+        return qualified.group(1), qualified.end()
+    words = [(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+", text[:400])]
+    plain = [word.strip(",;:.\"“”'") for word, _, _ in words]
+    for start in range(1, min(16, len(words))):
+        length = 0
+        while start + length < len(words) and length < start and plain[length] and plain[length] == plain[start + length]:
+            length += 1
+        capital = plain[0][:1].isupper() and plain[0].lower() not in OPENERS or length >= 2
+        if capital and plain[0][:1].isupper() and (length == start or length >= 2):
+            return text[: words[start - 1][2]].strip(" ,"), words[start][1]
+    return "", 0
+
+
+_PART_BORDER = re.compile(r"(?<=[\w)\"”%])[;:]\s+(?=\S)")
+
+
+def parts(sentence: MappedText) -> list[MappedText]:
+    """A sentence cut at its semicolons and colons outside quotations, to be parsed part by part."""
+    protected = _protected(sentence.text)
+    found: list[MappedText] = []
+    begin = 0
+    for match in _PART_BORDER.finditer(sentence.text):
+        if not any(start < match.start() < end for start, end in protected):
+            found.append(sentence.slice(begin, match.start() + 1).strip())
+            begin = match.end()
+    found.append(sentence.slice(begin, len(sentence)).strip())
+    return found

