@@ -36,7 +36,7 @@ def content_id(*parts: object) -> str:
 
 def _parse_date(value: Any) -> Any:
     """Accepts a date, a datetime, or ISO 8601 text of a day, month or year (`2011`, `2011-11`, `2011-11-19`)."""
-    if value is None or isinstance(value, date) and not isinstance(value, datetime):
+    if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
         return value
     if isinstance(value, datetime):
         return value.date()
@@ -205,6 +205,13 @@ class Query(_Frozen):
     query: str
     documents: tuple[Document, ...]
     claims: tuple[Claim, ...] | None = None
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that the query holds, independent of the order of documents and claims."""
+        documents = sorted(document.model_dump_json() for document in self.documents)
+        claims = sorted(claim.model_dump_json() for claim in self.claims) if self.claims is not None else ["none"]
+        return content_id("query", self.query, *documents, "\x1d", *claims)
 
 
 class Arbitration(_Frozen):

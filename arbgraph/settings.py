@@ -33,7 +33,7 @@ class Settings(BaseModel):
 
     # Alignment
     tau_merge: float = Field(0.88, ge=-1, le=1.01, description="cosine from which two claims may merge; above 1 merges nothing")
-    copy_overlap: float = Field(0.2, gt=0, le=1.01, description="share of a document's shingles found in another that makes both one source")
+    copy_overlap: float = Field(0.2, gt=0, le=1.01, description="share of shared shingles that makes two documents one source")
 
     # Construction (Eq. 1, Eq. 2)
     tau_q: float = Field(0.3, ge=-1, le=1, description="query relevance threshold: cosine of claim and query")

@@ -1,0 +1,5 @@
+"""Writers: validated claims -> a cited answer."""
+
+from arbgraph.generation.extractive import ExtractiveWriter
+
+__all__ = ["ExtractiveWriter"]

@@ -1,0 +1,243 @@
+"""ArbGraph: query + documents -> claims -> evidence graph -> credibility -> validated claims -> answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from torch_geometric.data import Batch
+
+from arbgraph.alignment import Aligner
+from arbgraph.arbitrator import EvidenceArbitrator
+from arbgraph.construction import ClaimSet, Verifier, build_graph
+from arbgraph.encoder import SentenceEncoder
+from arbgraph.extraction import Extraction, SyntacticExtractor
+from arbgraph.generation import ExtractiveWriter
+from arbgraph.graph import EvidenceGraph
+from arbgraph.propagation.credibility import Arbitrator, CredibilityPropagation, CredibilityTrace
+from arbgraph.schema import (
+    RELATION_LABELS,
+    Answer,
+    ArbitratedClaim,
+    Arbitration,
+    Decision,
+    Document,
+    Query,
+    Relation,
+    RelationLabel,
+    SourceDocument,
+    Status,
+    content_id,
+)
+from arbgraph.settings import Settings, load_settings
+from arbgraph.verifier import RelationVerifier
+
+DIGITS = 6  # decimals kept of every number in an Arbitration
+
+
+class Extractor(Protocol):
+    """Documents of several queries -> one Extraction per query."""
+
+    def extract(self, batches: Sequence[Sequence[Document]]) -> list[Extraction]: ...
+
+
+class Writer(Protocol):
+    """Arbitrations -> one Answer each."""
+
+    def write(self, arbitrations: Sequence[Arbitration]) -> list[Answer]: ...
+
+
+class ArbGraph:
+    """The whole system. Every stage takes a batch of queries; a query gives the same result alone and in any batch.
+
+    Stages are replaced by passing objects; those left out are built from the settings when they are first needed.
+
+    Args:
+        settings: profile name, YAML file, or Settings.
+        extractor, encoder, verifier, arbitrator, writer: replacements of the stages.
+    """
+
+    def __init__(
+        self,
+        settings: str | Settings | None = None,
+        *,
+        extractor: Extractor | None = None,
+        encoder: SentenceEncoder | None = None,
+        verifier: Verifier | None = None,
+        arbitrator: Arbitrator | None = None,
+        writer: Writer | None = None,
+    ) -> None:
+        self.settings = options = load_settings(settings)
+        self.encoder = encoder or SentenceEncoder(
+            options.encoder, batch_size=options.batch_size, device=options.device, offline=options.offline
+        )
+        self.verifier = verifier or RelationVerifier.load(
+            options.verifier, offline=options.offline, device=options.device, batch_size=options.batch_size
+        )
+        self.arbitrator = arbitrator or EvidenceArbitrator()
+        self.writer = writer or ExtractiveWriter(options.answer_sentences)
+        self.aligner = Aligner(options.tau_merge)
+        self.propagation = CredibilityPropagation.from_settings(options)
+        self._extractor = extractor
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Name of the encoder and of the verifier, each with a hash of what it computes with."""
+        about = self.verifier.describe()
+        return {
+            "encoder": f"{self.encoder.resolved.name}@{self.encoder.resolved.sha256[:16]}",
+            "verifier": f"{about.get('name', type(self.verifier).__name__)}@{content_id(json.dumps(about, sort_keys=True, default=str))}",
+        }
+
+    @property
+    def extractor(self) -> Extractor:
+        """The extractor; a query that brings its claims never needs it, so it loads late."""
+        if self._extractor is None:
+            self._extractor = SyntacticExtractor(self.settings.spacy_model)
+        return self._extractor
+
+    def arbitrate(self, queries: Sequence[Query]) -> list[Arbitration]:
+        """Extract, align, construct, arbitrate, validate and write, for every query."""
+        graphs, diagnostics, failures = self.construct(queries)
+        traces = self.propagate(graphs)
+        drafts = [
+            _arbitration(query, graph, trace, counts, failed, self.settings)
+            for query, graph, trace, counts, failed in zip(queries, graphs, traces, diagnostics, failures, strict=True)
+        ]
+        answers = self.writer.write(drafts)
+        return [draft.model_copy(update={"answer": answer}) for draft, answer in zip(drafts, answers, strict=True)]
+
+    def construct(self, queries: Sequence[Query]) -> tuple[list[EvidenceGraph], list[dict[str, Any]], list[tuple]]:
+        """The evidence graph of every query, with what was counted and what failed on the way."""
+        open_queries = [query for query in queries if query.claims is None]
+        extracted = iter(self.extractor.extract([query.documents for query in open_queries]) if open_queries else [])
+        graphs, diagnostics, failures = [], [], []
+        for query in queries:
+            extraction = next(extracted) if query.claims is None else None
+            claim_set, counts = self._claims(query, extraction)
+            graph = build_graph(claim_set, self.verifier, self.settings)
+            graphs.append(graph)
+            diagnostics.append({"input": query.digest, "models": self.models, "documents": len(query.documents), **counts})
+            failures.append(extraction.failures if extraction else ())
+        return graphs, diagnostics, failures
+
+    def _claims(self, query: Query, extraction: Extraction | None) -> tuple[ClaimSet, dict[str, Any]]:
+        """Canonical claims, sorted by id. Claims that the caller brought stand as they are."""
+        claims = query.claims if extraction is None else extraction.claims
+        assert claims is not None
+        claims = tuple(sorted(claims, key=lambda claim: claim.id))
+        # One encoder call per query: which texts share a batch then depends on this query alone.
+        vectors = self.encoder.encode([query.query, *(claim.text for claim in claims)])
+        embedding, counts = vectors[1:], {}
+        if extraction is not None:
+            alignment = self.aligner.align(claims, embedding)
+            order = sorted(range(len(alignment.claims)), key=lambda row: alignment.claims[row].id)
+            claims, embedding = tuple(alignment.claims[row] for row in order), alignment.embedding[order]
+            counts = {"extraction": dict(extraction.counts), "merged": alignment.merged, "merge_vetoes": dict(alignment.vetoes)}
+        documents = tuple(sorted(query.documents, key=lambda document: document.id))
+        return ClaimSet(query.query, documents, claims, embedding, vectors[0]), counts
+
+    def propagate(self, graphs: Sequence[EvidenceGraph]) -> list[CredibilityTrace]:
+        """Credibility over all graphs at once (the arbitrator sees a whole round in one batch), one trace per graph."""
+        if not graphs:
+            return []
+        batch = Batch.from_data_list(list(graphs), exclude_keys=["claims", "documents", "query"])
+        batch.graphs, batch.claims = list(graphs), [claim for graph in graphs for claim in graph.claims]
+        return self.propagation(batch, self.arbitrator).split(graphs)
+
+
+def _arbitration(
+    query: Query, graph: EvidenceGraph, trace: CredibilityTrace, counts: dict[str, Any], failures: tuple, settings: Settings
+) -> Arbitration:
+    ids = [claim.id for claim in graph.claims]
+    groups = dict(zip((d.id for d in graph.documents), graph.document_group.tolist(), strict=True))
+    claims = tuple(
+        ArbitratedClaim(
+            **claim.model_dump(),
+            status=_status(kept, accepted),
+            credibility=round(p, DIGITS),
+            relevance=round(relevance, DIGITS),
+            sources=sources,
+        )
+        for claim, kept, accepted, p, relevance, sources in zip(
+            graph.claims,
+            trace.edges.kept.tolist(),
+            trace.accepted.tolist(),
+            trace.p.tolist(),
+            graph.relevance.tolist(),
+            graph.sources.tolist(),
+            strict=True,
+        )
+    )
+    return Arbitration(
+        id=query.id,
+        query=query.query,
+        claims=claims,
+        relations=_relations(graph, ids),
+        decisions=_decisions(graph, trace, ids),
+        documents=tuple(
+            SourceDocument(
+                id=d.id, title=d.title, source=d.source, published=d.published, credibility=d.credibility, source_group=groups[d.id]
+            )
+            for d in graph.documents
+        ),
+        failures=failures,
+        diagnostics=counts
+        | {
+            "sources": graph.num_sources,
+            "claims": len(claims),
+            "claims_filtered": int((~trace.edges.kept).sum()),
+            "candidate_pairs": graph.num_pairs,
+            "support_edges": int(trace.edges.support.sum()),
+            "support_edges_capped": trace.edges.capped,
+            "contradiction_edges": int(trace.edges.contradiction.sum()),
+            "rounds": int(trace.rounds_run.sum()),
+            "arbitrator_calls": trace.calls,
+            "arbitrator_failures": trace.failed,
+        },
+        settings=settings.model_dump(mode="json"),
+    )
+
+
+def _status(kept: bool, accepted: bool) -> Status:
+    return "filtered" if not kept else "validated" if accepted else "suppressed"
+
+
+def _relations(graph: EvidenceGraph, ids: list[str]) -> tuple[Relation, ...]:
+    """Every candidate pair with its probabilities, the kept and the neutral ones alike."""
+    best = graph.relation.argmax(dim=-1).tolist()
+    rows = zip(graph.pair_index.T.tolist(), best, graph.relation.tolist(), graph.similarity.tolist(), strict=True)
+    return tuple(
+        Relation(
+            a=ids[a],
+            b=ids[b],
+            label=RelationLabel(RELATION_LABELS[label]),
+            probabilities={RelationLabel(name): round(p, DIGITS) for name, p in zip(RELATION_LABELS, probabilities, strict=True)},
+            similarity=round(similarity, DIGITS),
+        )
+        for (a, b), label, probabilities, similarity in rows
+    )
+
+
+def _decisions(graph: EvidenceGraph, trace: CredibilityTrace, ids: list[str]) -> tuple[Decision, ...]:
+    """One decision per selected pair and round. An abstention, a tie and a failure have no winner."""
+    decisions = []
+    for number, step in enumerate(trace.rounds, 1):
+        for e in step.selected.nonzero().squeeze(-1).tolist():
+            a, b = (ids[node] for node in graph.pair_index[:, e].tolist())
+            verdict = trace.verdict[e]
+            failed = bool(verdict[0].isnan())
+            outcome = 2 if failed or verdict[0] == verdict[1] else int(verdict.argmax())
+            decisions.append(
+                Decision(
+                    a=a,
+                    b=b,
+                    winner=(a, b, None)[outcome],
+                    confidence=0.0 if failed else round(float(verdict[outcome]), DIGITS),
+                    gate=float(step.gate[e]),
+                    round=number,
+                    rationale="the arbitrator failed on this pair" if failed else trace.rationales.get(e, ""),
+                )
+            )
+    return tuple(decisions)
