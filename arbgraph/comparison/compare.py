@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from arbgraph.comparison.facts import ClaimFacts, Name, describe
-from arbgraph.comparison.lexicon import antonyms, common_words, converses, enclosing_places
+from arbgraph.comparison.lexicon import ORDINALS, antonyms, common_words, converses, enclosing_places, superlatives_oppose
 from arbgraph.comparison.numbers import Quantity
 from arbgraph.comparison.times import TimeSpan
 
-_EXCLUSIVE_QUANTIFIERS = ({"all", "none"}, {"all", "few"}, {"all", "some"}, {"all", "most"}, {"most", "few"}, {"most", "none"}, {"some", "none"})
+_EXCLUSIVE_QUANTIFIERS = [
+    set(pair.split("/")) for pair in ("all/none", "all/few", "all/some", "all/most", "most/few", "most/none", "some/none")
+]
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis", "de", "anti", "anti-")
 
 
@@ -28,7 +30,7 @@ class Comparison:
     places_disjoint: two of those names are known places, neither inside the other.
     negation_differs: an odd number of negators on one side only. polarity_differs: the same, counting words such as "refused".
     antonym_pair, converse_pair: the first such pair in alphabetical order, one word on each side, or None.
-    quantifier_differs: all against none, most against few and the like, or another superlative.
+    quantifier_differs: all against none, most against few and the like, or first against last.
     roles_swapped: the same content words, with two participants in exchanged order and no passive or converse that explains it.
     overlap: Jaccard of content stems, in [0, 1]. a_in_b, b_in_a: share of a's content stems found in b, and the reverse.
     reasons: each difference in plain words, for people.
@@ -110,16 +112,34 @@ def entities_shared(a: ClaimFacts, b: ClaimFacts) -> int:
     return min(sum(any(same_entity(n, m) for m in q.names) for n in p.names) for p, q in ((a, b), (b, a)))
 
 
+def unmatched_names(a: ClaimFacts, b: ClaimFacts) -> list[Name]:
+    """The names in a that nothing in b can stand for: no name, no expansion of an acronym, not its words in any case."""
+    return [
+        name
+        for name in a.names
+        if not any(same_entity(name, other) for other in b.names)
+        and not all(word in b.words for word in name.words)
+        and not _spelled_out(name, b)
+    ]
+
+
+def _spelled_out(name: Name, facts: ClaimFacts) -> bool:
+    """Whether the name is an acronym whose letters start consecutive content words of the text (IRA, individual retirement account)."""
+    letters = name.words[0].replace(".", "")
+    if len(name.words) > 1 or len(letters) < 3 or not name.text.replace(".", "").isupper():
+        return False
+    return letters in "".join(word[0] for word in facts.stems)
+
+
 def lone_names(a: ClaimFacts, b: ClaimFacts) -> list[Name]:
-    """The names in a that nothing in b can stand for: no name, no surrounding or inner place, not its words in any case."""
-    lone = []
-    for name in a.names:
-        if any(same_entity(name, other) for other in b.names) or all(word in b.words for word in name.words):
-            continue
-        if any(other.usual in enclosing_places(name.usual) or name.usual in enclosing_places(other.usual) for other in b.names):
-            continue
-        lone.append(name)
-    return lone
+    """The unmatched names in a that lie in no unmatched place of b and hold none."""
+    others = unmatched_names(b, a)
+    return [name for name in unmatched_names(a, b) if not any(one_in_other(name.usual, other.usual) for other in others)]
+
+
+def one_in_other(place: str, other: str) -> bool:
+    """Whether one of two known places lies inside the other."""
+    return other in enclosing_places(place) or place in enclosing_places(other)
 
 
 def is_place(name: str) -> bool:
@@ -128,16 +148,25 @@ def is_place(name: str) -> bool:
 
 
 def opposed(a: ClaimFacts, b: ClaimFacts) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
-    """The first antonym pair and the first converse pair (stems), the first word only in a and the second only in b."""
-    only_a, only_b = sorted(a.content - b.content), b.content - a.content
+    """The first antonym pair and the first converse pair, as written, the first word only in a and the second only in b.
+
+    Ordinals are left to the comparison of quantities.
+    """
+    only_b = b.content - a.content
     antonym = converse = None
-    for word in only_a:
+    for word, form in sorted(zip(a.stems, a.forms, strict=True)):
+        if word in b.content or form in ORDINALS:
+            continue
         if antonym is None:
             others = antonyms().get(word, frozenset()) & only_b or _prefixed(word, only_b)
-            antonym = (word, min(others)) if others else None
+            antonym = (form, _form(b, min(others))) if others else None
         if converse is None and (others := converses().get(word, frozenset()) & only_b):
-            converse = (word, min(others))
+            converse = (form, _form(b, min(others)))
     return antonym, converse
+
+
+def _form(facts: ClaimFacts, word: str) -> str:
+    return facts.forms[facts.stems.index(word)]
 
 
 def _prefixed(word: str, others: frozenset[str]) -> set[str]:
@@ -203,7 +232,7 @@ def compare(a: str, b: str) -> Comparison:
     if converse:
         reasons.append(f"opposite roles: {converse[0]} against {converse[1]}")
     quantifier = quantifiers_exclude(x, y)
-    superlative = bool(x.superlatives and y.superlatives and not x.superlatives & y.superlatives)
+    superlative = superlatives_oppose(x.superlatives, y.superlatives)
     if quantifier or superlative:
         left, right = (x.quantifiers, y.quantifiers) if quantifier else (x.superlatives, y.superlatives)
         reasons.append(f"quantifiers differ: {', '.join(sorted(left))} against {', '.join(sorted(right))}")
@@ -256,13 +285,13 @@ def _compare_quantities(x: ClaimFacts, y: ClaimFacts, reasons: list[str]) -> tup
     pairs = conflicting_quantities(x, y)
     if pairs:
         reasons.append(f"numbers differ: {pairs[0][0].text} against {pairs[0][1].text}")
-    agree = any(comparable(p, q) and p.agrees(q) for p in x.quantities for q in y.quantities)
+    agree = any(p.dimension != "score" and comparable(p, q) and p.agrees(q) for p in x.quantities for q in y.quantities)
     return bool(pairs), agree
 
 
 def _roles_swapped(x: ClaimFacts, y: ClaimFacts, overlap: float, converse: bool, reasons: list[str]) -> bool:
     """Participants exchanged with the sentence otherwise equal. A passive or a converse verb restores the meaning, both undo it."""
-    pair = participants_reversed(x, y) if overlap >= 0.6 else None
+    pair = participants_reversed(x, y) if overlap >= 0.7 else None
     if pair is None or (x.passive != y.passive) != converse:
         return False
     reasons.append(f"roles exchanged: {pair[0]} and {pair[1]}")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from arbgraph.comparison.lexicon import (
     HEDGES,
     MONTHS,
+    NAME_LINKS,
     NEGATORS,
     QUANTIFIERS,
     STATUS_WORDS,
@@ -24,19 +25,23 @@ from arbgraph.comparison.lexicon import (
 from arbgraph.comparison.numbers import Quantity, Token, read_quantities, tokenize
 from arbgraph.comparison.times import TimeSpan, read_times
 
-_PLAIN = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": " - ", "−": "-", "\u00a0": " ", "\u2009": " ", "\u202f": " "})
+_PLAIN = str.maketrans(
+    {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": " - ", "−": "-", "\u00a0": " ", "\u2009": " ", "\u202f": " "}
+)
 _FOOTNOTE = re.compile(r"\[\s*(?:\d{1,3}|citation needed|note \d+)\s*\]")
 _SPACE = re.compile(r"\s+")
 # Turns of phrase with a negator that deny nothing, or say when something began.
 _NO_NEGATION = re.compile(
-    r"\b(?:not only|not just|not least|no doubt|nothing but|none other than|no (?:fewer|less|more|later|earlier) than|not (?:less|more) than"
-    r"|(?:not|n't) (?:until|before)|(?:not|n't)(?: [a-z'-]+){1,5} (?:until|before))\b"
+    r"\b(?:not only|not just|not least|no doubt|nothing but|none other than|not (?:less|more) than"
+    r"|no (?:fewer|less|more|later|earlier) than|(?:not|n't)(?: [a-z'-]+){0,5} (?:until|before))\b"
 )
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|got|gets)\b(?: [a-z'-]+){0,3}? (?:[a-z]+(?:ed|en|wn|nt|lt|ught|de|ung|ost|ld|et|ut|un|ound))\b.{0,40}?\bby\b")
+# A form of "be", at most three words, a participle, and its agent.
+_PASSIVE = re.compile(
+    r"\b(?:is|are|was|were|be|been|being|got|gets)\b(?: [a-z'-]+){0,3}?"
+    r" [a-z]+(?:ed|en|wn|nt|lt|ught|de|ung|ost|ld|et|ut|un|ound)\b.{0,40}?\bby\b"
+)
 _COMPARATIVE = re.compile(r"\b(?:more|less|fewer|greater|larger|smaller|[a-z]{2,}(?:er|ier))\b(?: [a-z'-]+){0,3} than\b")
-_NAME_LINKS = frozenset("of de von van der den da di du del della la le el al bin ibn & y e".split())
 _SENTENCE_END = frozenset('.?!:"(')
-_WORD_TEXT = re.compile(r"[^\W\d_]+(?:[.'&-][^\W\d_]+)*|\d+")
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Name:
     def initials(self) -> frozenset[str]:
         """The abbreviations that the words may form: of all words, and of the words that are no links."""
         full = "".join(word[0] for word in self.words)
-        short = "".join(word[0] for word in self.words if word not in _NAME_LINKS and word not in STOP_WORDS)
+        short = "".join(word[0] for word in self.words if word not in NAME_LINKS and word not in STOP_WORDS)
         return frozenset({full, short})
 
 
@@ -60,7 +65,7 @@ class Name:
 class ClaimFacts:
     """Everything that comparison reads from one text.
 
-    `stems` are the content stems in order, names included and numbers left out; `negations` counts negators and
+    `forms` are the content words in order, names included and numbers left out, and `stems` their stems; `negations` counts negators and
     `denials` words such as "refused"; `negated` holds the content stems in the scope of a negator (up to four words on).
     """
 
@@ -69,6 +74,7 @@ class ClaimFacts:
     years: frozenset[int]
     quantities: tuple[Quantity, ...]
     names: tuple[Name, ...]
+    forms: tuple[str, ...]
     stems: tuple[str, ...]
     content: frozenset[str]
     words: frozenset[str]
@@ -96,7 +102,7 @@ def clean(text: str) -> str:
 def _is_capitalised(token: Token) -> bool:
     if token.kind == "code":
         return token.raw[0].isupper()
-    return token.kind == "word" and token.raw[0].isupper() and token.lower not in MONTHS and token.lower not in WEEKDAYS
+    return token.kind == "word" and token.raw[0].isupper() and token.lower not in MONTHS and token.lower.removesuffix("'s") not in WEEKDAYS
 
 
 def _is_acronym(token: Token) -> bool:
@@ -119,13 +125,13 @@ def _starts_name(tokens: list[Token], i: int, shouting: bool) -> bool:
 
 
 def _name(tokens: list[Token], text: str) -> Name:
-    words = tuple(token.lower.removesuffix("'s").removesuffix("'") for token in tokens)
+    words = tuple(token.lower.removesuffix("'s") for token in tokens)
     if words[0] == "the" and len(words) > 1:
         words = words[1:]
     core = tuple(word for word in words if word not in TITLE_WORDS) or words
     joined = " ".join(words)
     usual = aliases().get(joined) or aliases().get(" ".join(core)) or " ".join(core)
-    return Name(text[tokens[0].start : tokens[-1].end], core, usual, tokens[0].start)
+    return Name(text[tokens[0].start : tokens[-1].end].removesuffix("'s"), core, usual, tokens[0].start)
 
 
 def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> tuple[list[Name], list[tuple[int, int]]]:
@@ -144,7 +150,7 @@ def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> 
         while end < len(tokens) and not in_date[end] and not tokens[end - 1].lower.endswith("'s"):
             if _is_capitalised(tokens[end]):
                 end += 1
-            elif tokens[end].lower in _NAME_LINKS | {"the"} and (k := _after_links(tokens, end)) is not None and not in_date[k]:
+            elif tokens[end].lower in NAME_LINKS and (k := _after_links(tokens, end)) is not None and not in_date[k]:
                 end = k + 1
             else:
                 break
@@ -152,7 +158,8 @@ def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> 
         if end < len(tokens) and _numbers_name(tokens, end, in_date):
             numbers.append((tokens[end].start, tokens[end].end))
             last = names.pop()
-            names.append(Name(f"{last.text} {tokens[end].raw}", (*last.words, tokens[end].lower), f"{last.usual} {tokens[end].lower}", last.position))
+            number = tokens[end].lower
+            names.append(Name(f"{last.text} {number}", (*last.words, number), f"{last.usual} {number}", last.position))
             end += 1
         i = end
     return names, numbers
@@ -163,7 +170,7 @@ def _after_links(tokens: list[Token], i: int) -> int | None:
     for k in (i + 1, i + 2):
         if k < len(tokens) and _is_capitalised(tokens[k]):
             return k
-        if k >= len(tokens) or tokens[k].lower not in _NAME_LINKS | {"the"}:
+        if k >= len(tokens) or tokens[k].lower not in NAME_LINKS:
             return None
     return None
 
@@ -198,12 +205,22 @@ def _negation(lowered: str, tokens: list[Token]) -> tuple[int, int, frozenset[st
             continue
         scope = 0
         for later in tokens[i + 1 :]:
-            if later.kind == "symbol" and later.lower in ",;.:" or later.lower == "but" or scope == 4:
+            if (later.kind == "symbol" and later.lower in ",;.:") or later.lower == "but" or scope == 4:
                 break
             if later.kind == "word" and later.lower not in STOP_WORDS:
                 negated.add(stem(later.lower.removesuffix("'s")))
                 scope += 1
     return negations, denied, frozenset(negated)
+
+
+def _bare(token: Token) -> str:
+    return token.lower.removesuffix("'s").replace(".", "")
+
+
+def _is_content(token: Token) -> bool:
+    if token.kind == "word":
+        return token.lower.removesuffix("'s") not in STOP_WORDS or _is_acronym(token)
+    return token.kind == "code"
 
 
 @lru_cache(maxsize=1 << 16)
@@ -217,12 +234,10 @@ def describe(text: str) -> ClaimFacts:
     quantities = read_quantities(plain, tokens, taken + name_numbers)
     negations, denied, negated = _negation(lowered, tokens)
     in_date = [any(start <= token.start < end for start, end in taken) for token in tokens]
-    words = [t.lower.removesuffix("'s").removesuffix("'") for t in tokens if t.kind in ("word", "code")]
-    stems = tuple(
-        stem(t.lower.removesuffix("'s").removesuffix("'").replace(".", ""))
-        for t, dated in zip(tokens, in_date, strict=True)
-        if not dated and (t.kind == "code" or (t.kind == "word" and (t.lower.removesuffix("'s") not in STOP_WORDS or _is_acronym(t))))
-    )
+    words = [t.lower.removesuffix("'s") for t in tokens if t.kind in ("word", "code")]
+    content = [token for token, dated in zip(tokens, in_date, strict=True) if not dated and _is_content(token)]
+    forms = tuple(_bare(token) for token in content)
+    stems = tuple(stem(form) for form in forms)
     status = {STATUS_WORDS[word] for word in words if word in STATUS_WORDS}
     if "no longer" in lowered or "used to" in lowered:
         status.add("past")
@@ -232,6 +247,7 @@ def describe(text: str) -> ClaimFacts:
         years=years,
         quantities=tuple(quantities),
         names=tuple(names),
+        forms=forms,
         stems=stems,
         content=frozenset(stems),
         words=frozenset(words),
@@ -239,7 +255,7 @@ def describe(text: str) -> ClaimFacts:
         denials=denied,
         negated=negated,
         quantifiers=frozenset(QUANTIFIERS[word] for word in words if word in QUANTIFIERS),
-        superlatives=frozenset(stem(word) for word in words if is_superlative(word)),
+        superlatives=frozenset(word for word in words if is_superlative(word)),
         comparative=_COMPARATIVE.search(lowered) is not None,
         status=frozenset(status),
         hedged=any(word in HEDGES for word in words) or "according to" in lowered,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,17 +13,23 @@ from arbgraph.comparison.compare import (
     conflicting_quantities,
     entities_shared,
     lone_names,
+    one_in_other,
     participants_reversed,
     quantifiers_exclude,
+    unmatched_names,
 )
-from arbgraph.comparison.facts import ClaimFacts, Name, describe
-from arbgraph.comparison.lexicon import enclosing_places
+from arbgraph.comparison.facts import ClaimFacts, describe
+from arbgraph.comparison.lexicon import same_superlative
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 # Statuses that cannot both be the last word on one thing.
 _OPPOSED_STATUS = (("start", "end"), ("holds", "past"), ("member", "end"), ("holds", "planned"))
+
+
+def _points(facts: ClaimFacts) -> set[tuple[object, ...]]:
+    return {(span.year, span.month, span.day) if math.isnan(span.start) else span.point for span in facts.times}
 
 
 def _times(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
@@ -36,7 +42,7 @@ def _times(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
         "years_only_b": bool(b.times) and not a.times,
         "dates_agree": any(x.compatible(y) for x in exact_a for y in exact_b),
         "year_gap": min(1.0, math.log1p(min(gaps)) / math.log1p(100)) if gaps else 0.0,
-        "times_equal": bool(a.times) and {x.point for x in a.times if x.month is None or x.year} == {y.point for y in b.times if y.month is None or y.year},
+        "times_equal": bool(a.times) and _points(a) == _points(b),
     }
 
 
@@ -62,10 +68,6 @@ def _numbers(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
     }
 
 
-def _inside(names: Iterable[Name], others: Iterable[Name]) -> bool:
-    return any(other.usual in enclosing_places(name.usual) for name in names for other in others)
-
-
 def _names(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
     lone_a, lone_b = lone_names(a, b), lone_names(b, a)
     shared = entities_shared(a, b)
@@ -74,7 +76,7 @@ def _names(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
         "names_lone_b": min(1.0, len(lone_b) / 3),
         "names_shared": shared / max(len(a.names), len(b.names)) if shared else 0.0,
         "names_none_shared": bool(a.names) and bool(b.names) and not shared,
-        "place_inside_place": _inside(a.names, b.names) or _inside(b.names, a.names),
+        "place_inside_place": any(one_in_other(x.usual, y.usual) for x in unmatched_names(a, b) for y in unmatched_names(b, a)),
         "first_name_shared": bool(a.names and b.names) and a.names[0].usual == b.names[0].usual,
     }
 
@@ -91,7 +93,8 @@ def _logic(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
         "quantifier_shared": bool(a.quantifiers & b.quantifiers),
         "quantifier_one_sided": bool(a.quantifiers) != bool(b.quantifiers),
         "only_one_sided": ("only" in a.quantifiers) != ("only" in b.quantifiers),
-        "superlative_shared": bool(a.superlatives & b.superlatives),
+        "superlative_shared": same_superlative(a.superlatives, b.superlatives),
+        "superlatives_unlike": bool(a.superlatives and b.superlatives) and not same_superlative(a.superlatives, b.superlatives),
         "superlative_one_sided": bool(a.superlatives) != bool(b.superlatives),
         "comparative_one_sided": a.comparative != b.comparative,
         "hedged_a": a.hedged,

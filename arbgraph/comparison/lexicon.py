@@ -3,108 +3,58 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import lru_cache
 from importlib.resources import files
 
-STOP_WORDS = frozenset(
-    """a about above after again against all along already also although am among an and any are around as at away be became because
-    become becomes been before being below between both but by can could did do does doing done down during each either else even ever
-    every few for from further had has have having he hence her here hers him his how however i if in including inside into is it its
-    itself just last later least less lot many may me might mine more most much must my near neither next no nobody none nor not
-    nothing of off often on once one only onto or other our out over own per quite rather same several shall she should since so some
-    still such than that the their them then there these they this those though through thus till to together too toward towards under
-    until up upon us very via was we well were what when where whether which while who whom whose why will with within without would
-    yet you your 's s t d ll re ve""".split()
-)
 
-NEGATORS = frozenset("not no never neither nor nobody none nothing nowhere without cannot hardly scarcely barely n't non lacks lacked".split())
-# Verbs and nouns that deny what they govern; matched by stem.
-_DENIALS = """fail refuse deny reject decline lack absent absence prevent forbid ban prohibit avoid miss skip omit dismiss exclude refute
-disprove false untrue untruth myth unable unlikely cease abandon cancel veto block oppose contrary wrong incorrect"""
+def _read(name: str) -> str:
+    return files("arbgraph").joinpath("data", name).read_text(encoding="utf-8")
 
-HEDGES = frozenset(
-    """may might could possibly perhaps probably likely reportedly allegedly apparently supposedly presumably seemingly rumoured rumored
-    suggests suggested suspected believed thought alleged claims claimed unclear uncertain unconfirmed disputed appears appeared seems
-    seemed estimated""".split()
-)
 
-# Which part of a set a sentence speaks of; "some" is left out of comparisons of exact size.
-QUANTIFIERS: dict[str, str] = {
-    **dict.fromkeys("all every each both always whole entire entirely everyone everybody everything completely invariably".split(), "all"),
-    **dict.fromkeys("most mostly majority usually generally mainly largely chiefly".split(), "most"),
-    **dict.fromkeys("some several certain sometimes many numerous various occasionally".split(), "some"),
-    **dict.fromkeys("few little rarely seldom minority handful hardly scarcely".split(), "few"),
-    **dict.fromkeys("no none never nobody neither nothing nowhere".split(), "none"),
-    **dict.fromkeys("only sole solely single exclusively alone unique".split(), "only"),
-    **dict.fromkeys("half".split(), "half"),
-}
+_CLASSES = tomllib.loads(_read("words.toml"))
 
-# What a sentence says about the course of a state. A word may open a state, close it, or say when it holds.
-STATUS_WORDS: dict[str, str] = {
-    **dict.fromkeys(
-        """join joined joins accede acceded admitted enter entered founded established began begin begins started became become opened
-        launched appointed elected introduced adopted inaugurated created formed""".split(),
-        "start",
-    ),
-    **dict.fromkeys(
-        """left leave leaves quit withdrew withdraw withdrawn ended end ends closed ceased resigned abolished dissolved expelled disbanded
-        retired expired terminated discontinued repealed stopped""".split(),
-        "end",
-    ),
-    **dict.fromkeys("is are remains remain remained current currently now present still today incumbent presently".split(), "holds"),
-    **dict.fromkeys("former formerly once previously ex used then-president erstwhile".split(), "past"),
-    **dict.fromkeys("will plan plans planned scheduled proposed intends expected upcoming due candidate".split(), "planned"),
-    **dict.fromkeys("member members membership participant belongs belonged state signatory".split(), "member"),
-    **dict.fromkeys("attend attended attends visited visit skipped missed hosted met meeting visits toured attendance".split(), "event"),
-}
 
-TITLE_WORDS = frozenset(
-    """mr mrs ms miss dr prof professor president sir lord lady king queen prince princess pope saint st captain colonel general
-    senator mayor minister judge chancellor mount mt lake river city town village republic kingdom state company inc ltd co the""".split()
-)
+def _members(name: str) -> frozenset[str]:
+    return frozenset(_CLASSES[name].split())
 
-MONTHS: dict[str, int] = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sep sept",
-            "october oct",
-            "november nov",
-            "december dec",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
-WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 
-# -est words that are no superlatives.
-_NO_SUPERLATIVES = frozenset(
-    """forest west east interest request test guest protest invest harvest arrest honest contest nest rest chest quest digest manifest
-    midwest northwest southwest northeast southeast suggest modest conquest priest tempest crest vest pest zest jest attest detest infest
-    molest bequest behest inquest divest ingest everest budapest disinterest rainforest retest""".split()
-)
-SUPERLATIVES = frozenset("best worst most least first last only oldest youngest furthest farthest foremost".split())
+def _class_of(name: str) -> dict[str, str]:
+    return {word: label for label, words in _CLASSES[name].items() for word in words.split()}
+
+
+def numbered(group: str, name: str, start: int = 1) -> dict[str, int]:
+    """The words of a list of `words.toml`, each with its place in the list, counted from `start`."""
+    return {word: number for number, word in enumerate(_CLASSES[group][name].split(), start)}
+
+
+STOP_WORDS = _members("stop")
+NEGATORS = _members("negators")
+HEDGES = _members("hedges")
+TITLE_WORDS = _members("titles")
+NAME_LINKS = _members("name_links")
+WEEKDAYS = _members("weekdays")
+APPROXIMATE = frozenset(_CLASSES["numbers"]["approximate"].split())
+PEOPLE = frozenset(_CLASSES["numbers"]["people"].split())
+ORDINALS = numbered("numbers", "ordinals")
+QUANTIFIERS = _class_of("quantifiers")
+STATUS_WORDS = _class_of("status")
+SUPERLATIVES = frozenset(_CLASSES["superlatives"]["words"].split())
+NO_SUPERLATIVES = frozenset(_CLASSES["superlatives"]["except"].split())
+_ENDS = [tuple(frozenset(end.split(",")) for end in pair.split("/")) for pair in _CLASSES["superlatives"]["opposites"].split()]
+MONTHS = {word: number for number, words in enumerate(_CLASSES["months"].values(), 1) for word in words.split()}
 
 _VOWEL = re.compile(r"[aeiouy]")
 
 
-def _lines(name: str) -> list[list[str]]:
-    text = files("arbgraph").joinpath("data", name).read_text(encoding="utf-8")
-    return [line.split("\t") for line in text.splitlines() if line]
+def rows(name: str) -> list[list[str]]:
+    """The tab-separated rows of a data file, without comments and empty lines."""
+    return [line.split("\t") for line in _read(name).splitlines() if line and not line.startswith("#")]
 
 
 @lru_cache(maxsize=1)
 def _irregular() -> dict[str, str]:
-    return {form: lemma for form, lemma, *_ in _lines("irregular.tsv")}
+    return {form: lemma for form, lemma, *_ in rows("irregular.tsv")}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -142,7 +92,7 @@ def stem(word: str) -> str:
 def _pairs(*names: str) -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     for name in names:
-        for first, second, *_ in _lines(name):
+        for first, second, *_ in rows(name):
             a, b = stem(first), stem(second)
             if a != b:
                 table.setdefault(a, set()).add(b)
@@ -166,26 +116,26 @@ def converses() -> dict[str, frozenset[str]]:
 @lru_cache(maxsize=1)
 def denials() -> frozenset[str]:
     """Stems of words that deny what they govern (fail, refuse, deny, lack ...)."""
-    return frozenset(stem(word) for word in _DENIALS.split())
+    return frozenset(stem(word) for word in _CLASSES["denials"].split())
 
 
 @lru_cache(maxsize=1)
 def common_words() -> frozenset[str]:
     """Stems of the words of general language: a capital at the start of a sentence does not make them names."""
-    return frozenset(stem(row[0]) for row in _lines("common_words.txt")) | STOP_WORDS
+    return frozenset(stem(row[0]) for row in rows("common_words.txt")) | STOP_WORDS
 
 
 @lru_cache(maxsize=1)
 def aliases() -> dict[str, str]:
     """Lower-case alternative name or demonym -> lower-case usual name (`u.s.`, `american` -> `united states`)."""
-    rows = {alias.lower(): name.lower() for alias, name, *_ in _lines("aliases.tsv") + _lines("demonyms.tsv")}
-    return {alias: rows.get(name, name) for alias, name in rows.items() if alias != name}
+    table = {alias.lower(): name.lower() for alias, name, *_ in rows("aliases.tsv") + rows("demonyms.tsv")}
+    return {alias: table.get(name, name) for alias, name in table.items() if alias != name}
 
 
 @lru_cache(maxsize=1)
 def _containers() -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
-    for place, container, *_ in _lines("places.tsv"):
+    for place, container, *_ in rows("places.tsv"):
         name, outer = place.lower(), container.lower()
         table.setdefault(aliases().get(name, name), set()).add(aliases().get(outer, outer))
     return {place: frozenset(outer) for place, outer in table.items()}
@@ -206,4 +156,14 @@ def enclosing_places(name: str) -> frozenset[str]:
 
 def is_superlative(word: str) -> bool:
     """Whether a lower-case word is a superlative by its form."""
-    return word in SUPERLATIVES or (len(word) > 5 and word.endswith("est") and word not in _NO_SUPERLATIVES)
+    return word in SUPERLATIVES or (len(word) > 5 and word.endswith("est") and word not in NO_SUPERLATIVES)
+
+
+def superlatives_oppose(a: frozenset[str], b: frozenset[str]) -> bool:
+    """Whether a superlative of one set names the opposite end of one in the other (first and last, largest and smallest)."""
+    return any((a & low and b & high) or (a & high and b & low) for low, high in _ENDS)
+
+
+def same_superlative(a: frozenset[str], b: frozenset[str]) -> bool:
+    """Whether the sets share a superlative or a synonym of one."""
+    return bool(a & b) or any(a & end and b & end for pair in _ENDS for end in pair)

@@ -7,23 +7,16 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from arbgraph.comparison.lexicon import STOP_WORDS, stem
+from arbgraph.comparison.lexicon import APPROXIMATE, ORDINALS, PEOPLE, STOP_WORDS, numbered, rows, stem
 
-_ONES = {word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())}
-_ONES |= {word: number for number, word in enumerate("thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(), 13)}
-_ONES |= {word: 10 * tens for tens, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
+_ONES = numbered("numbers", "units", start=0)
+_ONES |= {word: 10 * tens for word, tens in numbered("numbers", "tens", start=2).items()}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "bn": 1e9, "mn": 1e6, "dozen": 12.0}
 _SCALES |= {f"{word}s": value for word, value in _SCALES.items() if len(word) > 2}
-_ORDINALS = {
-    word: number
-    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), start=1)
-}
-_FRACTIONS = {"half": 1 / 2, "halves": 1 / 2, "third": 1 / 3, "thirds": 1 / 3, "quarter": 1 / 4, "quarters": 1 / 4, "fifth": 0.2, "fifths": 0.2}
-_CURRENCIES = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "dollar": "USD", "dollars": "USD", "usd": "USD", "euro": "EUR", "euros": "EUR"}
-_CURRENCIES |= {"eur": "EUR", "gbp": "GBP", "sterling": "GBP", "yen": "JPY", "rupee": "INR", "rupees": "INR", "yuan": "CNY", "crowns": "crown"}
-_CURRENCIES |= {"pence": "GBP/100", "cents": "USD/100", "francs": "CHF", "roubles": "RUB", "rubles": "RUB", "pesos": "peso", "marks": "mark"}
-
-_APPROXIMATE = frozenset("about around approximately roughly circa some nearly almost approx ~ c. estimated".split())
+_FRACTIONS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "fifth": 1 / 5, "tenth": 1 / 10}
+_FRACTIONS |= {"halves" if word == "half" else f"{word}s": value for word, value in _FRACTIONS.items()}
+_CURRENCIES = {word: (currency, float(units)) for word, currency, units in rows("currencies.tsv")}
+# Words before a number that change what it says, longest first.
 _PHRASES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("just", "under"), "below"),
     (("just", "over"), "above"),
@@ -53,32 +46,16 @@ _PHRASES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("only",), "exact"),
 )
 
-_LENGTHS = {"kilometre": "kilometer", "metre": "meter", "centimetre": "centimeter", "millimetre": "millimeter", "mile": "mile", "yard": "yard"}
-_LENGTHS |= {"foot": "foot", "inch": "inch", "nautical mile": "nautical_mile"}
-_MASSES = {"kilogram": "kilogram", "kilogramme": "kilogram", "kilo": "kilogram", "gram": "gram", "gramme": "gram", "milligram": "milligram"}
-_MASSES |= {"tonne": "metric_ton", "metric ton": "metric_ton", "ton": "short_ton", "pound": "pound", "ounce": "ounce"}
-_OTHERS = {"hectare": "hectare", "acre": "acre", "litre": "liter", "millilitre": "milliliter", "hectolitre": "hectoliter", "gallon": "gallon"}
-_OTHERS |= {"barrel": "oil_barrel", "second": "second", "minute": "minute", "hour": "hour", "day": "day", "week": "week", "month": "month"}
-_OTHERS |= {"year": "year", "decade": "decade", "century": "century", "millisecond": "millisecond", "watt": "watt", "kilowatt": "kilowatt"}
-_OTHERS |= {"megawatt": "megawatt", "gigawatt": "gigawatt", "volt": "volt", "joule": "joule", "calorie": "calorie", "kelvin": "kelvin", "hertz": "hertz"}
-_OTHERS |= {"kilowatt-hour": "kilowatt_hour", "kilowatt hour": "kilowatt_hour", "megawatt hour": "megawatt_hour", "knot": "knot", "byte": "byte"}
-_OTHERS |= {"megabyte": "megabyte", "gigabyte": "gigabyte", "terabyte": "terabyte", "light-year": "light_year", "degree celsius": "degC"}
-_OTHERS |= {"degree fahrenheit": "degF", "bar": "bar", "pascal": "pascal", "hectopascal": "hectopascal", "horsepower": "horsepower"}
-_PLURALS = {"foot": "feet", "inch": "inches", "century": "centuries", "degree celsius": "degrees celsius", "degree fahrenheit": "degrees fahrenheit"}
-_PLURALS |= {"hertz": "hertz", "horsepower": "horsepower", "kelvin": "kelvin"}
-_SYMBOLS = {"km": "kilometer", "m": "meter", "cm": "centimeter", "mm": "millimeter", "mi": "mile", "ft": "foot", "kg": "kilogram", "g": "gram"}
-_SYMBOLS |= {"mg": "milligram", "lb": "pound", "lbs": "pound", "oz": "ounce", "ha": "hectare", "l": "liter", "ml": "milliliter", "h": "hour"}
-_SYMBOLS |= {"min": "minute", "s": "second", "ms": "millisecond", "kW": "kilowatt", "MW": "megawatt", "GW": "gigawatt", "W": "watt", "V": "volt"}
-_SYMBOLS |= {"kWh": "kilowatt_hour", "MWh": "megawatt_hour", "GWh": "gigawatt_hour", "Hz": "hertz", "kHz": "kilohertz", "MHz": "megahertz"}
-_SYMBOLS |= {"mph": "mile/hour", "kph": "kilometer/hour", "° C": "degC", "° F": "degF", "km2": "kilometer**2", "km²": "kilometer**2"}
-_SYMBOLS |= {"m2": "meter**2", "m²": "meter**2", "m3": "meter**3", "m³": "meter**3", "kt": "kilotonne", "MB": "megabyte", "GB": "gigabyte", "TB": "terabyte"}
-
 TOKEN = re.compile(
     r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"|(?P<code>[A-Za-z]{1,6}-?\d[\w]*)"
     r"|(?P<word>(?:[A-Z]\.){2,}|[^\W\d_]+(?:['&.-][^\W\d_]+)*)"
     r"|(?P<symbol>[$€£¥%°~]|[^\w\s]|_)"
 )
+
+
+# Factor and offset to SI base units, and the dimension.
+Unit = tuple[float, float, str]
 
 
 @dataclass(frozen=True)
@@ -120,34 +97,30 @@ def tokenize(text: str) -> list[Token]:
 
 
 @lru_cache(maxsize=1)
-def _units() -> tuple[dict[tuple[str, ...], tuple[float, float, str]], dict[tuple[str, ...], tuple[float, float, str]]]:
+def _units() -> tuple[dict[tuple[str, ...], Unit], dict[tuple[str, ...], Unit]]:
     """Unit words (lower case) and unit symbols (as written) -> factor, offset and dimension in SI base units, computed by pint."""
     import pint
 
     registry = pint.UnitRegistry(autoconvert_offset_to_baseunit=True, cache_folder=None)
 
-    def convert(expression: str) -> tuple[float, float, str]:
+    def convert(expression: str) -> Unit:
         zero = registry.Quantity(0.0, expression).to_base_units()
         one = registry.Quantity(1.0, expression).to_base_units()
         return float(one.magnitude - zero.magnitude), float(zero.magnitude), str(one.dimensionality)
 
-    names = _LENGTHS | _MASSES | _OTHERS
-    for name, unit in _LENGTHS.items():
-        for word, power in (("square", 2), ("sq", 2), ("cubic", 3)):
-            names[f"{word} {name}"] = f"{unit}**{power}"
-    words: dict[tuple[str, ...], tuple[float, float, str]] = {}
-    for name, unit in names.items():
-        head, _, last = name.rpartition(" ")
-        plural = _PLURALS.get(name) or f"{head} {_PLURALS.get(last, last + 's')}".strip()
-        for form in {name, plural}:
-            for spelling in {form, form.replace("metre", "meter").replace("litre", "liter")}:
-                words[tuple(spelling.split())] = convert(unit)
-    symbols = {tuple(form.split()): convert(unit) for form, unit in _SYMBOLS.items()}
-    symbols |= {("sq", *key): convert(f"{_SYMBOLS[key[0]]}**2") for key in (("km",), ("m",), ("mi",), ("ft",))}
+    words: dict[tuple[str, ...], Unit] = {}
+    symbols: dict[tuple[str, ...], Unit] = {}
+    for name, plural, expression, kind in rows("units.tsv"):
+        unit = convert(expression)
+        if kind == "symbol":
+            symbols[tuple(name.split())] = unit
+            continue
+        for form in (name, plural or f"{name}s"):
+            words[tuple(form.split())] = words[tuple(form.replace("metre", "meter").replace("litre", "liter").split())] = unit
     return words, symbols
 
 
-def _find_unit(tokens: list[Token], i: int) -> tuple[tuple[float, float, str], int] | None:
+def _find_unit(tokens: list[Token], i: int) -> tuple[Unit, int] | None:
     """The unit that starts at token i (longest first), as factor, offset, dimension, with the position after it."""
     if i >= len(tokens):
         return None
@@ -224,7 +197,7 @@ def _modifier(tokens: list[Token], i: int) -> str | None:
     for words, kind in _PHRASES:
         if tuple(before[-len(words) :]) == words:
             return kind
-    if before and (before[-1] in _APPROXIMATE):
+    if before and (before[-1] in APPROXIMATE):
         return "approx"
     return None
 
@@ -248,6 +221,11 @@ def _widen(kind: str | None, value: float, half: float, *, exact: bool) -> tuple
     }.get(kind or "", (value - plain, value + plain))
 
 
+def _counted(token: Token) -> str:
+    word = token.lower.removesuffix("'s")
+    return "people" if word in PEOPLE else stem(word)
+
+
 def _noun(tokens: list[Token], i: int) -> tuple[str, ...]:
     """Stems of up to three content words from token i on, up to a function word, a number or a mark."""
     stems: list[str] = []
@@ -256,7 +234,7 @@ def _noun(tokens: list[Token], i: int) -> tuple[str, ...]:
             continue
         if token.kind != "word" or token.lower in STOP_WORDS or len(stems) == 3:
             break
-        stems.append(stem(token.lower.removesuffix("'s")))
+        stems.append(_counted(token))
     return tuple(stems)
 
 
@@ -267,7 +245,7 @@ def _noun_before(tokens: list[Token], i: int) -> tuple[str, ...]:
         if token.kind != "word":
             break
         if token.lower not in STOP_WORDS:
-            stems.append(stem(token.lower.removesuffix("'s")))
+            stems.append(_counted(token))
             if len(stems) == 2:
                 break
     return tuple(stems)
@@ -296,9 +274,9 @@ def _read_quantity(text: str, tokens: list[Token], i: int, found: list[Quantity]
     if fraction is not None:
         found.append(fraction[0])
         return fraction[1]
-    if token.lower in _ORDINALS or _is_ordinal(tokens, i):
-        value = float(_ORDINALS.get(token.lower) or token.lower)
-        after = i + 1 if token.lower in _ORDINALS else i + 2
+    if token.lower in ORDINALS or _is_ordinal(tokens, i):
+        value = float(ORDINALS.get(token.lower) or token.lower)
+        after = i + 1 if token.lower in ORDINALS else i + 2
         found.append(Quantity(token.raw, value, value, value, "ordinal", _noun(tokens, after)))
         return after
     number = _read_number(tokens, i)
@@ -359,7 +337,7 @@ def _read_fraction(text: str, tokens: list[Token], i: int) -> tuple[Quantity, in
         if closing == "of" or following.endswith("s"):
             share, after = _ONES.get(word, 1) * _FRACTIONS[following], i + 2
     elif word == "every" and following in ("second", "third", "fourth", "fifth", "tenth"):
-        share, after = 1 / _ORDINALS[following], i + 2
+        share, after = 1 / ORDINALS[following], i + 2
     elif (word in _ONES or tokens[i].kind == "number") and (following == "in" or (following == "out" and tokens[i + 2 : i + 3])):
         j = i + 2 if following == "in" else i + 3
         other = _read_number(tokens, j) if j < len(tokens) else None
@@ -373,9 +351,7 @@ def _read_fraction(text: str, tokens: list[Token], i: int) -> tuple[Quantity, in
     return Quantity(phrase, 100 * share, low, high, "percent", _noun(tokens, after)), after
 
 
-def _finish(
-    text: str, tokens: list[Token], i: int, after: int, number: tuple[float, float, float | None], found: list[Quantity]
-) -> int:
+def _finish(text: str, tokens: list[Token], i: int, after: int, number: tuple[float, float, float | None], found: list[Quantity]) -> int:
     """Attaches the unit or the counted noun to a number, appends the quantity, and returns the position after it.
 
     `number` is the value, half a unit of its last digit, and the upper end of a range or None.
@@ -390,12 +366,12 @@ def _finish(
     dimension, noun, factor, offset = "count", (), 1.0, 0.0
     if following[0] in ("%", "percent", "percentage", "pc") or following[:2] == ["per", "cent"]:
         after += 2 if following[0] in ("per", "percentage") else 1
-        dimension, noun = "percent", _noun(tokens, after)
+        points = after < len(tokens) and tokens[after].lower in ("point", "points")
+        dimension, noun = ("percentage points", ()) if points else ("percent", _noun(tokens, after))
     elif before in _CURRENCIES and not before.isalpha():
-        dimension, start = _CURRENCIES[before], i - 1
+        (dimension, factor), start = _CURRENCIES[before], i - 1
     elif following[0] in _CURRENCIES:
-        code, _, cents = _CURRENCIES[following[0]].partition("/")
-        dimension, factor, after = code, 1 / float(cents or 1), after + 1
+        (dimension, factor), after = _CURRENCIES[following[0]], after + 1
     elif unit is not None:
         (factor, offset, dimension), after = unit
     else:
@@ -426,7 +402,7 @@ def _finish(
     return after
 
 
-def _unit_or_inherited(tokens: list[Token], i: int) -> tuple[tuple[float, float, str], int] | None:
+def _unit_or_inherited(tokens: list[Token], i: int) -> tuple[Unit, int] | None:
     """The unit at token i, or that of the next number in "from 9.1 to 7.4 percent"; then nothing more is consumed."""
     unit = _find_unit(tokens, i)
     if unit is not None or i + 2 >= len(tokens) or tokens[i].lower not in ("to", "and", "or"):
@@ -440,7 +416,7 @@ def _unit_or_inherited(tokens: list[Token], i: int) -> tuple[tuple[float, float,
     return None if inherited is None else (inherited[0], i)
 
 
-def _find_rate(tokens: list[Token], i: int) -> tuple[tuple[float, float, str], int] | None:
+def _find_rate(tokens: list[Token], i: int) -> tuple[Unit, int] | None:
     if i + 1 >= len(tokens) or tokens[i].lower not in ("per", "/", "a", "an"):
         return None
     return _find_unit(tokens, i + 1)

@@ -7,19 +7,11 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from arbgraph.comparison.lexicon import MONTHS
+from arbgraph.comparison.lexicon import MONTHS, ORDINALS, numbered
 
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_ORDINAL_WORDS = {
-    word: number
-    for number, word in enumerate(
-        """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
-        sixteenth seventeenth eighteenth nineteenth twentieth""".split(),
-        start=1,
-    )
-}
-_WORD_ORDINAL = "|".join(_ORDINAL_WORDS)
-_DECADES = {word: 1900 + 10 * tens for tens, word in enumerate("twenties thirties forties fifties sixties seventies eighties nineties".split(), 2)}
+_WORD_ORDINAL = "|".join(ORDINALS)
+_DECADES = {word: 1900 + 10 * tens for word, tens in numbered("numbers", "decades", start=2).items()}
 # First and last month of each part of a year; wide, as writers use the words loosely.
 _PARTS = {"early": (1, 5), "mid": (4, 9), "late": (8, 12), "spring": (2, 6), "summer": (5, 9), "autumn": (8, 12), "fall": (8, 12)}
 _YEAR = r"1[0-9]{3}|20[0-9]{2}"
@@ -27,7 +19,8 @@ _YEAR = r"1[0-9]{3}|20[0-9]{2}"
 _PATTERN = re.compile(
     rf"""
       (?P<iso>\b(?P<iso_y>{_YEAR})-(?P<iso_m>0[1-9]|1[0-2])-(?P<iso_d>[0-3]\d)\b)
-    | (?P<dmy>\b(?:(?P<dmy_d>[0-3]?\d)(?:st|nd|rd|th)?|(?P<dmy_w>{_WORD_ORDINAL}))\s+(?:day\s+)?(?:of\s+)?(?P<dmy_m>{_MONTH})\b\.?(?:,?\s+(?:of\s+)?(?P<dmy_y>{_YEAR})\b)?)
+    | (?P<dmy>\b(?:(?P<dmy_d>[0-3]?\d)(?:st|nd|rd|th)?|(?P<dmy_w>{_WORD_ORDINAL}))\s+(?:day\s+)?(?:of\s+)?
+              (?P<dmy_m>{_MONTH})\b\.?(?:,?\s+(?:of\s+)?(?P<dmy_y>{_YEAR})\b)?)
     | (?P<mdy>\b(?P<mdy_m>{_MONTH})\b\.?\s+(?:the\s+)?(?P<mdy_d>[0-3]?\d)(?:st|nd|rd|th)?\b(?!,\d{{3}})(?:,?\s+(?P<mdy_y>{_YEAR})\b)?)
     | (?P<my>\b(?P<my_m>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<my_y>{_YEAR})\b)
     | (?P<decade>\b(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?(?:(?P<dec_y>(?:1\d|20)\d0)s|(?<=the\ )(?P<dec_w>{"|".join(_DECADES)}))\b)
@@ -40,9 +33,15 @@ _PATTERN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 # Words after which a four-digit number is a year whatever follows.
-_BEFORE_YEAR = re.compile(r"\b(?:in|since|until|till|during|circa|c\.|year|summer|winter|autumn|spring|early|mid|late|by|from|before|after)\s+$", re.I)
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|since|until|till|during|circa|c\.|year|summer|winter|autumn|spring|early|mid|late|by|from|before|after)\s+$", re.IGNORECASE
+)
 _AFTER_COUNT = re.compile(r"\s+(?:[a-z]+(?:\s+(?:and\s+)?[a-z]+)?s|people|men|women|children|sheep|cattle|staff|km|kg|m|ft|percent|per)\b")
-_OPEN = re.compile(r"\b(?:(?P<from>since|after|from|as of|as from)|(?P<to>before|until|till|by|up to|prior to|no later than))\s+(?:the\s+)?(?:end\s+of\s+|start\s+of\s+)?$", re.I)
+_OPEN = re.compile(
+    r"\b(?:(?P<from>since|after|from|as of|as from)|(?P<to>before|until|till|by|up to|prior to|no later than))"
+    r"\s+(?:the\s+)?(?:end\s+of\s+|start\s+of\s+)?$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -74,15 +73,12 @@ def _month_end(year: int, month: int) -> int:
     return (date(year + 1, 1, 1) if month == 12 else date(year, month + 1, 1)).toordinal() - 1
 
 
-def _bounds(year: int, month: int | None = None, day: int | None = None) -> tuple[float, float] | None:
+def _bounds(year: int, month: int, day: int | None) -> tuple[float, float] | None:
     try:
-        if month is None:
-            return date(year, 1, 1).toordinal(), date(year, 12, 31).toordinal()
-        if day is None:
-            return date(year, month, 1).toordinal(), _month_end(year, month)
-        return date(year, month, day).toordinal(), date(year, month, day).toordinal()
-    except ValueError:
+        first = date(year, month, day or 1).toordinal()
+    except ValueError:  # 31 February
         return None
+    return first, first if day else _month_end(year, month)
 
 
 def _year_is_count(text: str, match: re.Match[str]) -> bool:
@@ -91,54 +87,60 @@ def _year_is_count(text: str, match: re.Match[str]) -> bool:
     return _AFTER_COUNT.match(text, match.end()) is not None
 
 
-def _read(text: str, match: re.Match[str]) -> tuple[int | None, int | None, int | None, tuple[float, float] | None] | None:
+Reading = tuple[int | None, int | None, int | None, tuple[float, float] | None]
+
+
+def _years(first: int, last: int) -> tuple[float, float]:
+    return date(max(1, first), 1, 1).toordinal(), date(last, 12, 31).toordinal()
+
+
+def _day_reading(group: dict[str, str | None], kind: str) -> Reading | None:
+    word, digits, year, month = (group.get(f"{kind}_{part}") for part in "wdym")
+    day = int(digits) if digits else ORDINALS[word.lower()] if word else None
+    if month is None or (day is not None and not 1 <= day <= 31):
+        return None
+    number = int(month) if month.isdigit() else MONTHS[month.lower()]
+    if year is None:
+        return None, number, day, None
+    bounds = _bounds(int(year), number, day)
+    return bounds and (int(year), number, day, bounds)
+
+
+def _period_reading(group: dict[str, str | None], kind: str) -> Reading | None:
+    if kind == "decade":
+        first = int(group["dec_y"] or _DECADES[str(group["dec_w"]).lower()])
+        return None, None, None, _years(first, first + 9)
+    if kind == "century":
+        number = int(group["cen_n"] or ORDINALS[str(group["cen_w"]).lower()])
+        return (None, None, None, _years(100 * number - 99, 100 * number)) if 1 <= number <= 30 else None
+    if kind == "range":
+        first, last = str(group["ran_a"]), str(group["ran_b"])
+        end = int(first[:2] + last if len(last) == 2 else last)
+        return (None, None, None, _years(int(first), end)) if end >= int(first) else None
+    year, (first_month, last_month) = int(str(group["par_y"])), _PARTS[str(group["par_w"]).lower()]
+    return year, None, None, (date(year, first_month, 1).toordinal(), _month_end(year, last_month))
+
+
+def _reading(text: str, match: re.Match[str]) -> Reading | None:
     """Year, month, day and bounds (None without a year) of one match, or None when the match is no time."""
-    kind = match.lastgroup and next(name for name in _KINDS if match[name])
+    kind = next(name for name in _KINDS if match[name])
     group = match.groupdict()
-    if kind == "iso":
-        parts = (int(group["iso_y"]), int(group["iso_m"]), int(group["iso_d"]))
-    elif kind in ("dmy", "mdy", "my"):
-        day = group.get(f"{kind}_d")
-        day = int(day) if day else _ORDINAL_WORDS.get((group.get(f"{kind}_w") or "").lower())
-        if day is not None and not 1 <= day <= 31:
-            return None
-        year = group[f"{kind}_y"]
-        parts = (int(year) if year else None, MONTHS[group[f"{kind}_m"].lower()], day)
-    elif kind == "decade":
-        first = int(group["dec_y"]) if group["dec_y"] else _DECADES[group["dec_w"].lower()]
-        return None, None, None, (date(first, 1, 1).toordinal(), date(first + 9, 12, 31).toordinal())
-    elif kind == "century":
-        number = int(group["cen_n"]) if group["cen_n"] else _ORDINAL_WORDS[group["cen_w"].lower()]
-        if not 1 <= number <= 30:
-            return None
-        return None, None, None, (date(max(1, 100 * number - 100), 1, 1).toordinal(), date(100 * number, 12, 31).toordinal())
-    elif kind == "range":
-        first, last = group["ran_a"], group["ran_b"]
-        end = int(first[:2] + last) if len(last) == 2 else int(last)
-        if end < int(first):
-            return None
-        return None, None, None, (date(int(first), 1, 1).toordinal(), date(end, 12, 31).toordinal())
-    elif kind == "part":
-        year, (first_month, last_month) = int(group["par_y"]), _PARTS[group["par_w"].lower()]
-        return year, None, None, (date(year, first_month, 1).toordinal(), _month_end(year, last_month))
-    elif kind == "year":
-        if _year_is_count(text, match):
-            return None
-        parts = (int(group["yea_y"]), None, None)
-    else:
-        word = group["mon_m"]
-        ambiguous = word.lower() in ("may", "march", "mar", "jan", "dec", "sep", "sept")
-        if not word[0].isupper() or (ambiguous and not _BEFORE_MONTH.search(text, 0, match.start())):
-            return None
-        parts = (None, MONTHS[word.lower()], None)
-    if parts[0] is None:
-        return (*parts, None)
-    bounds = _bounds(*parts)
-    return None if bounds is None else (*parts, bounds)
+    if kind in ("iso", "dmy", "mdy", "my"):
+        return _day_reading(group, kind)
+    if kind in ("decade", "century", "range", "part"):
+        return _period_reading(group, kind)
+    if kind == "year":
+        year = int(group["yea_y"])
+        return None if _year_is_count(text, match) else (year, None, None, _years(year, year))
+    word = group["mon_m"]
+    ambiguous = word.lower() in ("may", "march", "mar", "jan", "dec", "sep", "sept")
+    if not word[0].isupper() or (ambiguous and not _BEFORE_MONTH.search(text, 0, match.start())):
+        return None
+    return None, MONTHS[word.lower()], None, None
 
 
 _KINDS = ("iso", "dmy", "mdy", "my", "decade", "century", "range", "part", "year", "month")
-_BEFORE_MONTH = re.compile(r"\b(?:in|since|until|by|from|of|during|last|next|early|late|mid|every|each)\s+$", re.I)
+_BEFORE_MONTH = re.compile(r"\b(?:in|since|until|by|from|of|during|last|next|early|late|mid|every|each)\s+$", re.IGNORECASE)
 
 
 def read_times(text: str) -> tuple[list[TimeSpan], frozenset[int], list[tuple[int, int]]]:
@@ -147,7 +149,7 @@ def read_times(text: str) -> tuple[list[TimeSpan], frozenset[int], list[tuple[in
     used: list[tuple[int, int]] = []
     years: set[int] = set()
     for match in _PATTERN.finditer(text):
-        read = _read(text, match)
+        read = _reading(text, match)
         if read is None:
             continue
         year, month, day, bounds = read
