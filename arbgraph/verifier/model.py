@@ -1,0 +1,132 @@
+"""The network: a pair read jointly by an encoder, and a head that compares the two segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class EncodedPairs:
+    """Token ids of pairs. `columns` are the model's inputs, one list per pair; `segments` says 0 (first text), 1 (second), -1 (special)."""
+
+    columns: dict[str, list[list[int]]]
+    segments: list[list[int]]
+    truncated: list[bool]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens per pair."""
+        return [len(row) for row in self.segments]
+
+
+class PairTokenizer:
+    """Pairs of texts -> token ids with the segment of every token.
+
+    Segments come from the tokenizer's sequence ids, so models without token types (RoBERTa and its kind) work alike.
+    A pair longer than `max_tokens` loses tokens from the end of its longer text.
+    """
+
+    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise ValueError(f"{type(tokenizer).__name__} of {tokenizer.name_or_path} gives no sequence ids; use a fast tokenizer")
+        self.tokenizer, self.max_tokens = tokenizer, max_tokens
+
+    def encode(self, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
+        """Tokenises pairs, each cut to `max_tokens`."""
+        first, second = [a for a, _ in pairs], [b for _, b in pairs]
+        encoding = self.tokenizer(first, second, truncation="longest_first", max_length=self.max_tokens)
+        segments = [[-1 if part is None else part for part in encoding.sequence_ids(row)] for row in range(len(pairs))]
+        truncated = [bool(one.overflowing) for one in encoding.encodings]
+        return EncodedPairs({key: list(encoding[key]) for key in encoding}, segments, truncated)
+
+    def batch(self, encoded: EncodedPairs, rows: Sequence[int]) -> dict[str, Tensor]:
+        """The rows as padded tensors `[B, L]`: the model's inputs and `segments` (padding is -1)."""
+        inputs = self.tokenizer.pad({key: [column[row] for row in rows] for key, column in encoded.columns.items()}, return_tensors="pt")
+        width = inputs["input_ids"].shape[1]
+        left = self.tokenizer.padding_side == "left"
+        segments = torch.full((len(rows), width), -1, dtype=torch.long)
+        for place, row in enumerate(rows):
+            values = torch.tensor(encoded.segments[row])
+            segments[place, width - len(values) :] = values if left else segments[place, width - len(values) :]
+            if not left:
+                segments[place, : len(values)] = values
+        return {**inputs, "segments": segments}
+
+
+class SegmentHead(nn.Module):
+    """Three relation logits from token states: compares the mean of the first segment with the mean of the second.
+
+    LayerNorm of [first token, mean(a), mean(b), |mean(a) - mean(b)|, mean(a) * mean(b)], then two linear layers. Comparison
+    features, when used, are standardised, projected to 64 and joined before the first linear layer.
+
+    Args:
+        hidden: H, width of the encoder.
+        features: F, number of comparison features; 0 uses none.
+        dropout: before the last layer.
+    """
+
+    def __init__(self, hidden: int, *, features: int = 0, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(5 * hidden)
+        self.features = features
+        if features:
+            self.register_buffer("feature_mean", torch.zeros(features))
+            self.register_buffer("feature_scale", torch.ones(features))
+            self.compare = nn.Linear(features, 64)
+        self.mix = nn.Linear(5 * hidden + (64 if features else 0), hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.classify = nn.Linear(hidden, 3)
+
+    def standardise(self, features: Tensor) -> None:
+        """Takes mean and scale from a sample of features `[N, F]`; a constant feature keeps scale 1."""
+        scale = features.std(0, correction=0)
+        self.get_buffer("feature_mean").copy_(features.mean(0))
+        self.get_buffer("feature_scale").copy_(torch.where(scale > 1e-6, scale, torch.ones_like(scale)))
+
+    def forward(self, states: Tensor, segments: Tensor, features: Tensor | None = None) -> Tensor:
+        """Logits `[B, 3]` of token states `[B, L, H]`, segments `[B, L]` and features `[B, F]`."""
+        first, second = (_segment_mean(states, segments == part) for part in (0, 1))
+        joint = self.norm(torch.cat([states[:, 0], first, second, (first - second).abs(), first * second], dim=-1))
+        if self.features:
+            if features is None:
+                raise ValueError(f"this head compares {self.features} features; none were given")
+            # A rare feature has a tiny scale; without the bound one odd pair would drown the text.
+            standard = ((features - self.feature_mean) / self.feature_scale).clamp(-5, 5)
+            joint = torch.cat([joint, nn.functional.gelu(self.compare(standard))], dim=-1)
+        return self.classify(self.dropout(nn.functional.gelu(self.mix(joint))))
+
+
+def _segment_mean(states: Tensor, mask: Tensor) -> Tensor:
+    weight = mask.unsqueeze(-1).to(states.dtype)
+    return (states * weight).sum(1) / weight.sum(1).clamp(min=1)
+
+
+class RelationModel(nn.Module):
+    """Encoder (plain, or wrapped by PEFT) and segment head."""
+
+    def __init__(self, encoder: nn.Module, head: SegmentHead) -> None:
+        super().__init__()
+        self.encoder, self.head = encoder, head
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """Logits `[B, 3]` of a padded batch (`PairTokenizer.batch`, plus `features` `[B, F]` where the head compares)."""
+        inputs = {key: value for key, value in batch.items() if key not in ("segments", "features")}
+        states = self.encoder(**inputs).last_hidden_state
+        return self.head(states.to(self.head.norm.weight.dtype), batch["segments"], batch.get("features"))
+
+
+class ClassifierModel(nn.Module):
+    """A ready Hugging Face sequence classifier behind the same call."""
+
+    def __init__(self, classifier: nn.Module) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """Logits `[B, 3]`."""
+        return self.classifier(**{key: value for key, value in batch.items() if key not in ("segments", "features")}).logits.float()

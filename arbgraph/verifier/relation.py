@@ -1,0 +1,249 @@
+"""RelationVerifier: pairs of claims -> calibrated probabilities of support, contradiction and neutrality."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from arbgraph.checkpoint import Checkpoint, CheckpointError, find_checkpoint, is_checkpoint, load_checkpoint
+from arbgraph.encoder import length_sorted_batches
+from arbgraph.models import resolve_model, weights_sha256
+from arbgraph.schema import RELATION_LABELS
+from arbgraph.verifier.calibration import Calibration, combine_orders
+from arbgraph.verifier.labels import LabelError, label_columns
+from arbgraph.verifier.model import ClassifierModel, PairTokenizer, RelationModel, SegmentHead
+
+KIND = "RelationVerifier"
+Precision = Literal["fp32", "bf16"]
+
+
+class RelationVerifier:
+    """Reads pairs of claims in batches of similar length.
+
+    Build it with `load`. `truncated` counts the pairs so far that were cut to the model's length.
+
+    Args:
+        model: gives logits `[B, 3]` of a padded batch.
+        tokenizer: pairs -> token ids.
+        columns: which logit holds support, contradict and neutral.
+        calibration: applied to the logits in the project's column order.
+        features: whether the head compares typed features beside the text.
+        description: what `describe` returns.
+        batch_size: pairs per forward pass.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tokenizer: PairTokenizer,
+        *,
+        columns: Sequence[int] = (0, 1, 2),
+        calibration: Calibration | None = None,
+        features: bool = False,
+        description: dict[str, Any] | None = None,
+        batch_size: int = 64,
+    ) -> None:
+        self.model, self.tokenizer, self.columns = model, tokenizer, list(columns)
+        self.calibration = calibration or Calibration()
+        self.features, self.batch_size = features, batch_size
+        self.description = description or {}
+        self.truncated = 0
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        offline: bool = True,
+        device: str | None = None,
+        batch_size: int = 64,
+        precision: Precision = "fp32",
+        base: str | None = None,
+    ) -> RelationVerifier:
+        """Loads a checkpoint folder, a shipped checkpoint by name, or a ready Hugging Face pair classifier.
+
+        Args:
+            path: checkpoint folder, name of a shipped checkpoint, folder or hub name of a sequence classifier with three labels.
+            offline: never touch the network.
+            device: a torch device; None takes CUDA where there is one.
+            batch_size: pairs per forward pass.
+            precision: bf16 is about twice as fast on CPUs that have it; the head stays in float32.
+            base: where the checkpoint's base now lives; None takes the recorded name.
+
+        Raises CheckpointError naming the folder, what is wrong with it and the remedy.
+        """
+        from transformers.utils.logging import disable_progress_bar
+
+        if precision not in ("fp32", "bf16"):
+            raise ValueError(f"precision {precision!r}; choose fp32 or bf16")
+        disable_progress_bar()
+        place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        try:
+            folder = find_checkpoint(path)
+        except CheckpointError:
+            if offline:
+                raise
+            folder = resolve_model(str(path), offline=False).path
+        foreign = not is_checkpoint(folder) and _is_classifier(folder)
+        verifier = _load_classifier(folder, str(path)) if foreign else _load_own(folder, offline, base)
+        verifier.batch_size = batch_size
+        verifier.model.to(place).eval()
+        if precision == "bf16":
+            part = verifier.model.encoder if isinstance(verifier.model, RelationModel) else verifier.model
+            part.to(torch.bfloat16)
+        return verifier
+
+    def describe(self) -> dict[str, Any]:
+        """Name, base, hashes, labels in column order, calibration, features, and the longest pair in tokens."""
+        return {
+            **self.description,
+            "labels": list(RELATION_LABELS),
+            "calibration": self.calibration.to_dict(),
+            "max_tokens": self.tokenizer.max_tokens,
+        }
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model runs."""
+        return next(self.model.parameters()).device
+
+    def relate(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        """The undirected relation of each pair: probabilities `[P, 3]` float32 (support, contradict, neutral) on the CPU.
+
+        Both reading orders are combined (`combine_orders`). Swapping the two texts of any pair gives bit-identical rows; equal
+        pairs are read once. Raises ValueError on an empty text.
+        """
+        if not pairs:
+            return torch.zeros(0, 3)
+        canonical = [(min(a, b), max(a, b)) for a, b in pairs]
+        distinct = list(dict.fromkeys(canonical))
+        scores = self.log_probabilities([*distinct, *((b, a) for a, b in distinct)])
+        combined = combine_orders(scores[: len(distinct)], scores[len(distinct) :]).float()
+        position = {pair: row for row, pair in enumerate(distinct)}
+        return combined[[position[pair] for pair in canonical]]
+
+    def directed(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        """What the first text of each pair says about the second: probabilities `[P, 3]` float32, one reading order."""
+        return self.log_probabilities(pairs).exp().float()
+
+    def log_probabilities(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        """Calibrated log-probabilities `[P, 3]` float64 of one reading order."""
+        return self.calibration.log_probabilities(self.logits(pairs))
+
+    @torch.inference_mode()
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
+        """Uncalibrated logits `[P, 3]` float32 of one reading order, in the project's column order. Raises ValueError on an empty text."""
+        if not pairs:
+            return torch.zeros(0, 3)
+        for row, (a, b) in enumerate(pairs):
+            if not a.strip() or not b.strip():
+                raise ValueError(f"pair {row}: text {'a' if not a.strip() else 'b'} is empty; leave the pair out")
+        encoded = self.tokenizer.encode(pairs)
+        self.truncated += sum(encoded.truncated)
+        features = _features(pairs) if self.features else None
+        logits = torch.empty(len(pairs), 3)
+        for rows in length_sorted_batches(encoded.lengths, self.batch_size):
+            batch = self.tokenizer.batch(encoded, rows)
+            if features is not None:
+                batch["features"] = features[rows]
+            batch = {key: value.to(self.device) for key, value in batch.items()}
+            logits[rows] = self.model(batch).float().cpu()
+        return logits[:, self.columns]
+
+
+def _features(pairs: Sequence[tuple[str, str]]) -> Tensor:
+    from arbgraph.comparison import comparison_features
+
+    return comparison_features(pairs)
+
+
+def load_model(checkpoint: Checkpoint, *, offline: bool = True, base: str | None = None) -> tuple[RelationModel, PairTokenizer]:
+    """The network of a verified checkpoint, adapter not merged, and its tokenizer.
+
+    Raises CheckpointError on another base, other comparison features, or tensors that do not fit.
+    """
+    from transformers import AutoModel, AutoTokenizer
+
+    config = checkpoint.config
+    if config.id2label is None or config.max_tokens is None:
+        raise CheckpointError(f"{checkpoint.path}: config.json has no id2label or max_tokens; a verifier needs both")
+    if config.features:
+        from arbgraph.comparison import COMPARISON_FEATURES
+
+        if tuple(COMPARISON_FEATURES) != config.features:
+            differing = sorted(set(COMPARISON_FEATURES) ^ set(config.features)) or ["their order"]
+            raise CheckpointError(
+                f"{checkpoint.path}: was trained on other comparison features (differing: {', '.join(differing)}); "
+                "use the version that wrote it, or train again"
+            )
+    resolved = checkpoint.resolve_base(offline=offline, name=base)
+    encoder = AutoModel.from_pretrained(resolved.path, local_files_only=True, use_safetensors=True)
+    head = SegmentHead(encoder.config.hidden_size, features=len(config.features), dropout=float(config.settings.get("dropout", 0.0)))
+    try:
+        head.load_state_dict(checkpoint.head())
+    except RuntimeError as error:
+        raise CheckpointError(f"{checkpoint.path}: head.safetensors does not fit the head in config.json: {error}") from error
+    adapted = checkpoint.adapt(encoder) if "adapter_model.safetensors" in config.files else encoder
+    tokenizer = AutoTokenizer.from_pretrained(resolved.path, local_files_only=True)
+    return RelationModel(adapted, head).eval(), PairTokenizer(tokenizer, config.max_tokens)
+
+
+def _load_own(folder: Path, offline: bool, base: str | None) -> RelationVerifier:
+    checkpoint = load_checkpoint(folder, kind=KIND)
+    model, tokenizer = load_model(checkpoint, offline=offline, base=base)
+    if hasattr(model.encoder, "merge_and_unload"):
+        # Merged in float32, before any cast: merging in bf16 would round the adapter away.
+        model.encoder = model.encoder.merge_and_unload()  # pyright: ignore[reportCallIssue]
+    config = checkpoint.config
+    assert config.id2label is not None
+    assert config.base is not None
+    return RelationVerifier(
+        model,
+        tokenizer,
+        columns=_columns(config.id2label, folder),
+        calibration=Calibration.from_dict(config.calibration) if config.calibration else None,
+        features=bool(config.features),
+        description={
+            "name": folder.name,
+            "base": config.base.name,
+            "base_sha256": config.base.sha256,
+            "sha256": config.files,
+            "features": list(config.features),
+        },
+    )
+
+
+def _columns(id2label: Mapping[int, str], folder: Path) -> list[int]:
+    try:
+        return label_columns(dict(id2label), str(folder))
+    except LabelError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def _is_classifier(folder: Path) -> bool:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and any("SequenceClassification" in name for name in config.get("architectures") or ())
+
+
+def _load_classifier(folder: Path, name: str) -> RelationVerifier:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    if not any(folder.glob("*.safetensors")):
+        raise CheckpointError(f"{folder}: has no safetensors weights, and pickled weights are never read; convert it to safetensors")
+    classifier = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True, use_safetensors=True)
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    longest = min(tokenizer.model_max_length, getattr(classifier.config, "max_position_embeddings", None) or 512)
+    return RelationVerifier(
+        ClassifierModel(classifier),
+        PairTokenizer(tokenizer, longest),
+        columns=_columns(classifier.config.id2label, folder),
+        description={"name": name, "base": name, "base_sha256": weights_sha256(folder), "sha256": {}, "features": []},
+    )

@@ -1,0 +1,150 @@
+"""Turning a trained verifier into a checkpoint folder with its card."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from arbgraph.checkpoint import SCHEMA, Base, Checkpoint, CheckpointConfig, save_checkpoint
+from arbgraph.schema import RELATION_LABELS
+from arbgraph.verifier.calibration import Calibration
+from arbgraph.verifier.relation import KIND
+
+if TYPE_CHECKING:
+    from train.verifier_module import VerifierModule
+
+# What a reader must know before trusting the probabilities; true of any verifier trained this way.
+LIMITS = """\
+- English, single sentences up to {max_tokens} tokens a pair; longer pairs lose the end of the longer text.
+- It compares two texts. It knows nothing about the world and cannot say which of two conflicting claims is true.
+- Calibration was fitted on the dev sets above; on other text the probabilities may be too sure.
+- Sets that the mix was drawn from are easier for it than unseen ones: read the unseen rows of the evaluation."""
+
+
+def publish_verifier(
+    module: VerifierModule,
+    counts: Sequence[Mapping[str, Any]],
+    calibration: Calibration,
+    reports: Mapping[str, Any],
+    training: Mapping[str, Any],
+) -> Checkpoint:
+    """Writes the module's checkpoint folder.
+
+    Args:
+        module: the trained module; its `output` is the folder.
+        counts: rows of the training mix (`Mix.counts`).
+        calibration: fitted on dev.
+        reports: dev reports by set, `uncalibrated` and `calibrated`.
+        training: the complete training configuration, as plain data.
+    """
+    features: tuple[str, ...] = ()
+    if module.comparison:
+        from arbgraph.comparison import COMPARISON_FEATURES
+
+        features = tuple(COMPARISON_FEATURES)
+    config = CheckpointConfig(
+        arbgraph_checkpoint=SCHEMA,
+        **{"class": KIND},
+        base=Base(name=module.resolved.name, sha256=module.resolved.sha256),
+        id2label=dict(enumerate(RELATION_LABELS)),
+        max_tokens=module.max_tokens,
+        features=features,
+        settings={"head": "segment", "dropout": module.model.head.dropout.p},
+        calibration=calibration.to_dict(),
+    )
+    when = datetime.now(UTC).date().isoformat()
+    metrics = {
+        "date": when,
+        "hardware": f"{platform.machine()} CPU, {torch.get_num_threads()} threads",
+        "pairs_seen": module.pairs_seen,
+        "train_loss": module.smoothed,
+        "data": [dict(row) for row in counts],
+        "dev": {kind: {name: dict(report) for name, report in sets.items()} for kind, sets in reports.items()},
+    }
+    card = _card(module, config, metrics, training)
+    return save_checkpoint(
+        module.output,
+        config,
+        head=module.model.head.state_dict(),
+        adapted=module.model.encoder,
+        card=card,
+        metrics=metrics,
+        training=_plain({key: value for key, value in training.items() if key != "config"}),
+    )
+
+
+def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
+    assert config.base is not None
+    lora = module.model.encoder.peft_config["default"]  # pyright: ignore[reportAttributeAccessIssue, reportIndexIssue]
+    adapted = sum(name.endswith(".lora_A") for name, _ in module.model.encoder.named_modules())
+    data_rows = [
+        f"| {row['name']} | {row['licence']} | {row['kept']} | {' / '.join(str(row[label]) for label in RELATION_LABELS)} "
+        f"| {row['weight']} | {row['leaked']} / {row['conflicting']} / {row['duplicate']} |"
+        for row in metrics["data"]
+    ]
+    before, after = metrics["dev"]["uncalibrated"], metrics["dev"]["calibrated"]
+    dev_rows = [
+        f"| {name} | {report['n']} | {report['accuracy']:.3f} | {report['macro_f1']:.3f} "
+        f"| {before[name]['ece']:.3f} | {report['ece']:.3f} |"
+        for name, report in after.items()
+    ]
+    recipe, name = module.settings, Path(module.output).name
+    batch = training.get("data", {}).get("batch_size", "?")
+    features = f"{len(config.features)} comparison features beside the text" if config.features else "no comparison features"
+    lines = [
+        f"# {name}",
+        "",
+        "Relation verifier of ArbGraph: two claims -> support, contradict, neutral, with calibrated probabilities.",
+        f"LoRA adapter and segment head on `{config.base.name}` (weights sha256 `{config.base.sha256[:16]}`), {features}.",
+        "",
+        "```python",
+        "from arbgraph.verifier import RelationVerifier",
+        f'RelationVerifier.load("{name}").relate([("The tower is 300 m tall.", "The tower is 200 m tall.")])',
+        "```",
+        "",
+        "## Data",
+        "",
+        "| set | licence | pairs | support / contradict / neutral | weight | dropped: in dev or test / two labels / repeated |",
+        "|---|---|---|---|---|---|",
+        *data_rows,
+        "",
+        "## Recipe",
+        "",
+        f"LoRA r {lora.r}, alpha {lora.lora_alpha} on {adapted} linear layers; AdamW, peak rate {recipe['lr']}, weight decay "
+        f"{recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up then linear decay; batch {batch}, "
+        f"label smoothing {recipe['label_smoothing']}, class weights {module.class_weights}; {metrics['pairs_seen']} pairs seen. "
+        "The step was chosen by mean dev macro-F1. `training.yaml` holds everything.",
+        f"Trained {metrics['date']} on {metrics['hardware']}.",
+        "",
+        "## Dev sets (they chose the step and fitted the calibration)",
+        "",
+        "| set | pairs | accuracy | macro-F1 | ECE before | ECE after |",
+        "|---|---|---|---|---|---|",
+        *dev_rows,
+        "",
+        "## Evaluation",
+        "",
+        "Not recorded yet: `python -m eval.verifier --checkpoint DIR --sets FILE... --record` fills this section.",
+        "",
+        "## Limits",
+        "",
+        LIMITS.format(max_tokens=config.max_tokens),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    """Plain data for YAML: mappings, lists and scalars; anything else by its text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return _plain(vars(value))
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
