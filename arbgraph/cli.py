@@ -91,7 +91,7 @@ def arbitrate(input: str, settings: str, json: str | None, quiet: bool, strict: 
     options = load_settings(settings)
     messages = _console(stderr=True)
     queries, bad = [], []
-    for item in read_queries(input):
+    for item in read_queries(input, max_document_chars=options.max_document_chars):
         if isinstance(item, BadRecord):
             if strict:
                 raise InputError(str(item))

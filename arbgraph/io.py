@@ -115,14 +115,30 @@ def _json_lines(raw: bytes, name: str) -> Iterator[tuple[str, Any]]:
             yield where, BadRecord(where, "JSON nested too deeply")
 
 
-def read_queries(source: str | Path) -> Iterator[Query | BadRecord]:
-    """Yields a Query or a BadRecord for every record; see `parse_query`. Raises InputError as `read_records` does."""
+def read_queries(source: str | Path, *, max_document_chars: int | None = None) -> Iterator[Query | BadRecord]:
+    """Yields a Query or a BadRecord for every record; see `parse_query`. Raises InputError as `read_records` does.
+
+    A document longer than `max_document_chars` makes its record bad: it would hold up the batch for many minutes.
+    """
     seen: dict[str, str] = {}
     for where, record in read_records(source):
         item = record if isinstance(record, BadRecord) else parse_query(record, where)
+        if isinstance(item, Query):
+            item = _refuse_long_documents(item, where, max_document_chars)
         if isinstance(item, Query) and seen.setdefault(item.id, where) != where:
             item = BadRecord(where, f"id {item.id!r} was already used in {seen[item.id]}; give every query its own id")
         yield item
+
+
+def _refuse_long_documents(query: Query, where: str, limit: int | None) -> Query | BadRecord:
+    for number, document in enumerate(query.documents):
+        if limit is not None and len(document.text) > limit:
+            return BadRecord(
+                where,
+                f"documents[{number}] (id {document.id!r}) has {len(document.text):,} characters, more than max_document_chars = {limit:,}; "
+                "split it into passages, or raise the setting",
+            )
+    return query
 
 
 def parse_query(record: Any, where: str) -> Query | BadRecord:

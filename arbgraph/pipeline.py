@@ -12,7 +12,7 @@ from arbgraph.alignment import Aligner
 from arbgraph.arbitrator import EvidenceArbitrator
 from arbgraph.construction import ClaimSet, Verifier, build_graph
 from arbgraph.encoder import SentenceEncoder
-from arbgraph.extraction import Extraction, SyntacticExtractor
+from arbgraph.extraction.syntactic import Extraction, SyntacticExtractor
 from arbgraph.generation import ExtractiveWriter
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.credibility import Arbitrator, CredibilityPropagation, CredibilityTrace

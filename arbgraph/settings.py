@@ -31,6 +31,11 @@ class Settings(BaseModel):
     device: str | None = Field(None, description="torch device; null takes CUDA where there is one")
     batch_size: int = Field(64, ge=1, description="texts or pairs per forward pass")
 
+    # Input
+    max_document_chars: int = Field(
+        2_000_000, ge=1, description="longest document that the command line accepts, in characters; a book has about a million"
+    )
+
     # Alignment
     tau_merge: float = Field(0.88, ge=-1, le=1.01, description="cosine from which two claims may merge; above 1 merges nothing")
     copy_overlap: float = Field(0.2, gt=0, le=1.01, description="share of shared shingles that makes two documents one source")

@@ -148,7 +148,13 @@ def test_given_claims():
 
 
 def test_pairs_in_both_spellings(tmp_path):
-    rows = [{"claim_a": "a", "claim_b": "b"}, {"premise": "p", "hypothesis": "h", "x": 1}, {"claim_a": "a"}, {"premise": "", "hypothesis": "h"}, 4]
+    rows = [
+        {"claim_a": "a", "claim_b": "b"},
+        {"premise": "p", "hypothesis": "h", "x": 1},
+        {"claim_a": "a"},
+        {"premise": "", "hypothesis": "h"},
+        4,
+    ]
     items = list(read_pairs(write(tmp_path / "p.jsonl", "\n".join(map(json.dumps, rows)))))
     assert items[0] == (rows[0], ("a", "b"))
     assert items[1] == (rows[1], ("p", "h"))

@@ -45,7 +45,12 @@ def test_claim_ids_do_not_depend_on_the_order_of_mentions():
 
 @pytest.mark.parametrize(
     ("written", "read"),
-    [("2011", date(2011, 1, 1)), ("2011-11", date(2011, 11, 1)), ("2011-11-19", date(2011, 11, 19)), ("2011-11-19T08:30:00Z", date(2011, 11, 19))],
+    [
+        ("2011", date(2011, 1, 1)),
+        ("2011-11", date(2011, 11, 1)),
+        ("2011-11-19", date(2011, 11, 19)),
+        ("2011-11-19T08:30:00Z", date(2011, 11, 19)),
+    ],
 )
 def test_dates(written, read):
     assert Document(text="x", published=written).published == read

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.schema import CONTRADICT, SUPPORT
+from arbgraph.propagation.edges import Edges, graph_of, num_graphs, rank_within, select_edges
 from arbgraph.settings import Settings
 
 # Intensities closer than this are tied. Sigmoids differ in the last bits between devices; without a tolerance such noise,
@@ -45,19 +45,6 @@ class Arbitrator(Protocol):
 
 
 @dataclass(frozen=True)
-class Edges:
-    """What the thresholds leave of a graph: claims kept `[N]`, support and contradiction edges `[E]`, all boolean.
-
-    `capped` counts the support edges that the cap M removed.
-    """
-
-    kept: Tensor
-    support: Tensor
-    contradiction: Tensor
-    capped: int
-
-
-@dataclass(frozen=True)
 class Round:
     """One executed round: intensity (Eq. 4), pairs selected, gate w, direction d in {-1, 0, 1} `[E]`; logits after it `[N]`."""
 
@@ -73,8 +60,9 @@ class CredibilityTrace:
     """The result of a propagation over N claims and E pairs.
 
     `p [N]` credibility, `s [N]` its logit, `accepted [N]` kept and p >= tau_accept (Eq. 5), `verdict [E, 3]` all verdicts known
-    at the end, `calls` pairs that the arbitrator was asked about, `failed` pairs on which it failed, `rounds_run [B]`
-    rounds in which a graph of the batch arbitrated at least one pair.
+    at the end, `asked [E]` pairs that the arbitrator was asked about, `rationales` its reasons by pair, `rounds_run [B]` rounds
+    in which a graph of the batch arbitrated at least one pair, `converged [B]` whether a graph had settled (for Algorithm 1: no
+    active pair is left, or early stop saw a round that moved nothing).
     """
 
     p: Tensor
@@ -82,26 +70,55 @@ class CredibilityTrace:
     accepted: Tensor
     edges: Edges
     verdict: Tensor
+    asked: Tensor
     rounds: list[Round] = field(default_factory=list)
     rationales: dict[int, str] = field(default_factory=dict)
-    calls: int = 0
-    failed: int = 0
     rounds_run: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.long))
+    converged: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))
+
+    def split(self, graphs: Sequence[EvidenceGraph]) -> list[CredibilityTrace]:
+        """The trace of every graph of the batch that this trace was computed on; each is what the graph alone would give."""
+        parts, n, e = [], 0, 0
+        for number, graph in enumerate(graphs):
+            nodes, pairs = slice(n, n + graph.prior.numel()), slice(e, e + graph.num_pairs)
+            parts.append(self._part(nodes, pairs, slice(number, number + 1)))
+            n, e = nodes.stop, pairs.stop
+        return parts
+
+    def _part(self, nodes: slice, pairs: slice, graph: slice) -> CredibilityTrace:
+        asked = self.asked[pairs]
+        edges = Edges(self.edges.kept[nodes], self.edges.support[pairs], self.edges.contradiction[pairs], self.edges.capped[pairs])
+        rounds = [
+            Round(r.intensity[pairs], r.selected[pairs], r.gate[pairs], r.direction[pairs], r.s[nodes])
+            for r in self.rounds[: int(self.rounds_run[graph])]
+        ]
+        return CredibilityTrace(
+            self.p[nodes],
+            self.s[nodes],
+            self.accepted[nodes],
+            edges,
+            self.verdict[pairs],
+            asked,
+            rounds,
+            {e - pairs.start: text for e, text in self.rationales.items() if pairs.start <= e < pairs.stop},
+            self.rounds_run[graph],
+            self.converged[graph],
+        )
+
+    @property
+    def calls(self) -> int:
+        """Pairs that the arbitrator was asked about."""
+        return int(self.asked.sum())
+
+    @property
+    def failed(self) -> int:
+        """Pairs on which the arbitrator failed (a verdict of NaN)."""
+        return int((self.asked & self.verdict[:, 0].isnan()).sum())
 
 
 def conflict_intensity(p_a: Tensor, p_b: Tensor) -> Tensor:
     """I = (p_a + p_b) / (1 + |p_a - p_b|), in [0, 2] (ArbGraph, Eq. 4): high where two credible claims are evenly matched."""
     return (p_a + p_b) / (1 + (p_a - p_b).abs())
-
-
-def rank_within(group: Tensor, order: Tensor) -> Tensor:
-    """Rank `[E]` of every element inside its group, from 0, when elements are taken in `order` (a permutation of E)."""
-    by_group = order[torch.argsort(group[order], stable=True)]
-    sizes = torch.bincount(group, minlength=int(group.max()) + 1 if group.numel() else 0)
-    starts = torch.cumsum(sizes, 0) - sizes
-    rank = torch.empty_like(order)
-    rank[by_group] = torch.arange(order.numel(), device=order.device) - starts[group[by_group]]
-    return rank
 
 
 class CredibilityPropagation(MessagePassing):
@@ -160,36 +177,27 @@ class CredibilityPropagation(MessagePassing):
     @classmethod
     def from_settings(cls, settings: Settings) -> CredibilityPropagation:
         """The layer that a `Settings` object describes."""
-        names = (
-            "rounds budget step_size tau_accept tau_gate tau_q tau_sim tau_conf support_cap support_cap_scope scheduler early_stop seed"
-        )
+        names = "rounds budget step_size tau_accept tau_gate tau_q tau_sim tau_conf support_cap support_cap_scope scheduler early_stop seed"
         return cls(**{name: getattr(settings, name) for name in names.split()})
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(rounds={self.rounds}, budget={self.budget}, step_size={self.step_size}, scheduler={self.scheduler!r})"
+        return (
+            f"{type(self).__name__}(rounds={self.rounds}, budget={self.budget}, step_size={self.step_size}, "
+            f"tau_accept={self.tau_accept}, scheduler={self.scheduler!r})"
+        )
 
-    # Which claims and pairs take part
+    # Which claims and pairs take part, and in which order
 
     def select_edges(self, graph: EvidenceGraph) -> Edges:
-        """Applies tau_q, tau_sim, tau_conf and the support cap. Every contradiction is kept (ArbGraph, section 3.3)."""
-        a, b = graph.pair_index
-        kept = graph.relevance >= self.tau_q
-        alive = kept[a] & kept[b] & (graph.similarity >= self.tau_sim)
-        confidence, label = graph.relation.max(dim=-1)
-        certain = alive & (confidence >= self.tau_conf)
-        contradiction = certain & (label == CONTRADICT)
-        support = certain & (label == SUPPORT)
-        capped = self._cap(graph, support)
-        return Edges(kept, capped, contradiction, int(support.sum() - capped.sum()))
-
-    def _cap(self, graph: EvidenceGraph, support: Tensor) -> Tensor:
-        a, b = graph.pair_index
-        order = torch.argsort(torch.where(support, graph.similarity, -torch.inf), descending=True, stable=True)
-        if self.support_cap_scope == "graph":
-            return support & (rank_within(_graph_of(graph)[a], order) < self.support_cap)
-        # Per claim: an edge stays when it is among the M best of either end.
-        both = rank_within(torch.cat([a, b]), torch.stack([order, order + a.numel()], dim=1).flatten())
-        return support & ((both[: a.numel()] < self.support_cap) | (both[a.numel() :] < self.support_cap))
+        """Applies tau_q, tau_sim, tau_conf and the support cap (`arbgraph.propagation.edges`)."""
+        return select_edges(
+            graph,
+            tau_q=self.tau_q,
+            tau_sim=self.tau_sim,
+            tau_conf=self.tau_conf,
+            support_cap=self.support_cap,
+            support_cap_scope=self.support_cap_scope,
+        )
 
     def _tie_order(self, graph: EvidenceGraph) -> Tensor:
         """All pairs by relation confidence, then similarity, then position: the fixed order that breaks ties, `[E]`."""
@@ -207,7 +215,7 @@ class CredibilityPropagation(MessagePassing):
             return hardness if self.scheduler == "hard_first" else -hardness
         if self.scheduler == "random":
             # Seeded per graph, so that a graph gets the same order alone and inside a batch.
-            sizes = torch.bincount(_graph_of(graph)[a], minlength=_num_graphs(graph)).tolist()
+            sizes = torch.bincount(graph_of(graph)[a], minlength=num_graphs(graph)).tolist()
             draws = [torch.rand(size, generator=torch.Generator().manual_seed(self.seed)) for size in sizes]
             return torch.cat(draws).to(a.device) if draws else torch.zeros(0)
         return None
@@ -222,7 +230,7 @@ class CredibilityPropagation(MessagePassing):
         edges = self.select_edges(graph)
         ask = _VerdictCache(graph, edges, arbitrator)
         a, b = graph.pair_index
-        batch, graphs = _graph_of(graph)[a], _num_graphs(graph)
+        batch, graphs = graph_of(graph)[a], num_graphs(graph)
         ties, static = self._tie_order(graph), self._static_priority(graph, edges)
         times = torch.zeros_like(batch)
         running = torch.ones(graphs, dtype=torch.bool, device=a.device)
@@ -231,7 +239,7 @@ class CredibilityPropagation(MessagePassing):
         rounds: list[Round] = []
         for _ in range(self.rounds):
             p = torch.sigmoid(s)
-            active = edges.contradiction & (p[a] > self.tau_accept) & (p[b] > self.tau_accept) & running[batch]
+            active = self._active(p, edges, graph.pair_index) & running[batch]
             intensity = conflict_intensity(p[a], p[b])
             selected = self._select(active, self._priority(intensity, static, times), ties, batch)
             if not selected.any():
@@ -247,7 +255,12 @@ class CredibilityPropagation(MessagePassing):
                 running = running & (torch.bincount(batch[selected & (vote != 0)], minlength=graphs) > 0)
         p = torch.sigmoid(s)
         accepted = edges.kept & (p >= self.tau_accept)
-        return CredibilityTrace(p, s, accepted, edges, ask.verdict, rounds, ask.rationales, ask.calls, ask.failed, rounds_run)
+        converged = ~running | (torch.bincount(batch[self._active(p, edges, graph.pair_index)], minlength=graphs) == 0)
+        return CredibilityTrace(p, s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged)
+
+    def _active(self, p: Tensor, edges: Edges, pair_index: Tensor) -> Tensor:
+        """Contradictions between two claims that are both still credible (strict), `[E]` boolean."""
+        return edges.contradiction & (p[pair_index] > self.tau_accept).all(dim=0)
 
     def _priority(self, intensity: Tensor, static: Tensor | None, times: Tensor) -> Tensor:
         if static is not None:
@@ -291,12 +304,12 @@ class _VerdictCache:
     def __init__(self, graph: EvidenceGraph, edges: Edges, arbitrator: Arbitrator | None) -> None:
         self.graph, self.edges, self.arbitrator = graph, edges, arbitrator
         self.verdict = graph.verdict.clone()
-        self.asked = ~self.verdict[:, 0].isnan()
+        self.known = ~self.verdict[:, 0].isnan()
+        self.asked = torch.zeros_like(self.known)
         self.rationales: dict[int, str] = {}
-        self.calls = self.failed = 0
 
     def __call__(self, selected: Tensor) -> Tensor:
-        pairs = (selected & ~self.asked).nonzero().squeeze(-1)
+        pairs = (selected & ~self.known & ~self.asked).nonzero().squeeze(-1)
         if pairs.numel() == 0:
             return self.verdict
         if self.arbitrator is None:
@@ -305,16 +318,4 @@ class _VerdictCache:
         self.verdict[pairs] = answer.probabilities.to(self.verdict)
         self.asked[pairs] = True
         self.rationales.update(zip(pairs.tolist(), answer.rationales, strict=False))
-        self.calls += pairs.numel()
-        self.failed += int(answer.probabilities[:, 0].isnan().sum())
         return self.verdict
-
-
-def _graph_of(graph: EvidenceGraph) -> Tensor:
-    """Graph number of every claim `[N]`; zeros for a single graph."""
-    batch = graph.get("batch")
-    return torch.zeros(graph.prior.numel(), dtype=torch.long, device=graph.prior.device) if batch is None else batch
-
-
-def _num_graphs(graph: EvidenceGraph) -> int:
-    return int(getattr(graph, "num_graphs", 1))

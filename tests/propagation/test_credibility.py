@@ -90,9 +90,7 @@ PARAMETERS = st.fixed_dictionaries(
 @settings(max_examples=300, deadline=None)
 def test_equals_algorithm_1_bit_for_bit(case, parameters):
     prior, pairs, relation, similarity, relevance, table = case
-    expected_s, expected_accepted, history = algorithm1(
-        prior, pairs, relation, similarity, relevance, lambda e: table[e], **parameters
-    )
+    expected_s, expected_accepted, history = algorithm1(prior, pairs, relation, similarity, relevance, lambda e: table[e], **parameters)
     trace = CredibilityPropagation(**parameters)(as_graph(case), Recorded(verdict_table(case)))
     assert trace.s.tolist() == expected_s
     assert trace.accepted.tolist() == expected_accepted
@@ -109,6 +107,10 @@ def test_a_batch_equals_each_graph_alone(cases, parameters, scheduler):
     assert torch.equal(together.accepted, torch.cat([t.accepted for t in alone]))
     assert together.rounds_run.tolist() == [int(t.rounds_run) for t in alone]
     assert together.calls == sum(t.calls for t in alone)
+    for part, one in zip(together.split([as_graph(case) for case in cases]), alone, strict=True):
+        assert torch.equal(part.p, one.p)
+        assert part.rationales.keys() == one.rationales.keys()
+        assert [r.selected.tolist() for r in part.rounds] == [r.selected.tolist() for r in one.rounds]
 
 
 @given(case=graphs(), parameters=PARAMETERS)
@@ -125,8 +127,10 @@ def test_logit_sum_is_conserved_and_isolated_claims_keep_their_prior(case, param
 
 @pytest.mark.parametrize(
     ("rounds", "conflicts", "rejected"),
-    [(2, 1, 1), (2, 2, 2), (2, 3, 3), (2, 4, 2), (2, 5, 1), (2, 6, 0), (2, 9, 0)]
-    + [(3, 4, 4), (3, 5, 4), (3, 6, 3), (3, 8, 1), (3, 10, 0), (10, 10, 10), (1, 3, 0)],
+    [
+        *[(2, 1, 1), (2, 2, 2), (2, 3, 3), (2, 4, 2), (2, 5, 1), (2, 6, 0), (2, 9, 0)],
+        *[(3, 4, 4), (3, 5, 4), (3, 6, 3), (3, 8, 1), (3, 10, 0), (10, 10, 10), (1, 3, 0)],
+    ],
 )
 def test_starvation_numbers(rounds, conflicts, rejected):
     """With k = 3 and p0 = 0.5 fresh pairs always go first, so few rounds reject few losers; the released T = 2 rejects none of six."""
@@ -178,6 +182,8 @@ def test_a_failed_verdict_moves_nothing_is_counted_and_not_asked_again():
     assert trace.failed == 1
     assert trace.p[:2].tolist() == [0.5, 0.5]
     assert trace.accepted.tolist() == [True, True, True, False]
+    assert not trace.converged
+    assert CredibilityPropagation(rounds=2, budget=None)(disjoint_conflicts(2)).converged
 
 
 def test_a_missing_arbitrator_is_named():
@@ -238,8 +244,8 @@ def test_support_cap(scope, expected):
     expected = expected if scope == "graph" else [True, True, True]
     edges = CredibilityPropagation(support_cap=1, support_cap_scope=scope).select_edges(graph)
     assert edges.support.tolist() == expected
-    assert edges.capped == expected.count(False)
-    assert CredibilityPropagation(support_cap=0, support_cap_scope=scope).select_edges(graph).capped == 3
+    assert edges.capped.tolist() == [not kept for kept in expected]
+    assert CredibilityPropagation(support_cap=0, support_cap_scope=scope).select_edges(graph).capped.all()
 
 
 def test_intensity_is_one_where_the_weaker_claim_is_undecided():
