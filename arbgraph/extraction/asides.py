@@ -9,9 +9,11 @@ from spacy.tokens import Span
 
 from arbgraph.extraction.sentences import Aside, Sentence
 
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
+_MONTH = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?"
 _DATE = rf"(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|{_MONTH} \d{{4}}|\d{{4}})"
-_LIFE = re.compile(rf"^(?:born |b\. )?(?P<born>{_DATE})(?P<birthplace> in [^–—-]{{2,40}}?)? ?(?:–|—|-|to) ?(?:died |d\. )?(?P<died>{_DATE})$")
+_LIFE = re.compile(
+    rf"^(?:born |b\. )?(?P<born>{_DATE})(?P<birthplace> in [^–—-]{{2,40}}?)? ?(?:–|—|-|to) ?(?:died |d\. )?(?P<died>{_DATE})$"
+)
 _BORN = re.compile(rf"\b(?:born|b\.) (?:on |in )?(?P<born>{_DATE})(?P<rest>(?: in | at )[^;]{{2,60}})?$")
 _DIED = re.compile(rf"\b(?:died|d\.) (?:on |in )?(?P<died>{_DATE})(?P<rest>(?: in | at )[^;]{{2,60}})?$")
 
@@ -68,7 +70,7 @@ def aside_claims(span: Span, found: dict[int, list[Aside]], person: str | None) 
         entity = next((e for e in span.ents if e.start <= index < e.end and e.label_ == "PERSON"), None)
         start = entity.start if entity is not None and entity.end == index + 1 else None
         subject_end = next((t.i for t in span if t.dep_ in ("nsubj", "nsubjpass") and t.i == index), None)
-        if person is not None and (subject_end is not None or token.pos_ == "PROPN" and start is None) and index - span.start < 12:
+        if person is not None and (subject_end is not None or (token.pos_ == "PROPN" and start is None)) and index - span.start < 12:
             name, first = person, span.start
         elif start is not None:
             name, first = span.doc[start : index + 1].text, start

@@ -12,15 +12,23 @@ from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
 
+from arbgraph.extraction import lexicon as lex
+
 # Elements whose content is never prose; page furniture is told apart so that it can be counted as such.
 CODE_ELEMENTS = frozenset({"script", "style", "noscript", "template", "svg", "math", "object", "iframe"})
 FURNITURE_ELEMENTS = frozenset({"nav", "footer", "button", "select", "textarea", "dialog", "menu"})
-BLOCK_ELEMENTS = frozenset(
-    "address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
-    "head header hr html li main nav ol option p pre section summary table tbody tfoot thead title tr ul".split()
+BLOCK_ELEMENTS = lex.words(
+    """
+    address article aside blockquote body br caption center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4
+    h5 h6 head header hr html li main nav ol option p pre section summary table tbody tfoot thead title tr ul
+    """
 )
 CELL_ELEMENTS = frozenset({"td", "th"})
-INLINE_ELEMENTS = frozenset("a abbr b cite code del em font i img input ins label link mark meta q s small span strong sub sup u".split())
+INLINE_ELEMENTS = lex.words(
+    """
+    a abbr b cite code del em font i img input ins label link mark meta q s small span strong sub sup u
+    """
+)
 
 _ELEMENTS = "|".join(sorted(CODE_ELEMENTS | FURNITURE_ELEMENTS | BLOCK_ELEMENTS | CELL_ELEMENTS | INLINE_ELEMENTS))
 _TAG = re.compile(rf"</?(?:{_ELEMENTS})(?:\s[^<>]*)?/?>|<!--|<!doctype\b", re.IGNORECASE)
@@ -30,7 +38,8 @@ _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _BLANK = re.compile("[\x00-\x08\x0e-\x1f\x7f\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _UNUSABLE = re.compile("[\ud800-\udfff]")
-_REFERENCE = re.compile(r"\s?\[\s?(?:\d{1,3}|[a-z]|edit|note \d+|citation needed|who\?|when\?|clarification needed)\s?\]", re.IGNORECASE)
+_REFERENCE = re.compile(r"\s?\[\s?(?:\d{1,3}|[a-z]|note \d+|citation needed|who\?|when\?|clarification needed)\s?\]", re.IGNORECASE)
+_HEADING_MARK = re.compile(r"\s?\[\s?edit\s?\]")
 _MARKDOWN = re.compile(r"\*\*|__|'{2,}|``|(?m:^#{1,6} +)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\((?:https?:|/|#)[^()\s]{0,500}\)")
 _URL = re.compile(r"\(?\b(?:https?://|www\.)[^\s<>()]+\)?")
@@ -218,7 +227,7 @@ def _border(text: str, limit: int) -> int:
 
 def _normalised(text: MappedText) -> MappedText:
     text = text.sub(_LINE_BREAK, "\n").sub(_INVISIBLE, "").sub(_BLANK, " ").sub(_UNUSABLE, "\ufffd")
-    text = text.sub(_LINK, lambda match: match.group(1)).sub(_URL, "").sub(_REFERENCE, "").sub(_MARKDOWN, "")
+    text = text.sub(_LINK, lambda match: match.group(1)).sub(_URL, "").sub(_HEADING_MARK, "\t").sub(_REFERENCE, "").sub(_MARKDOWN, "")
     return text.sub(_SPACE_BEFORE, "").sub(_SPACE_AFTER, "")
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from spacy.tokens import Span, Token
 
 from arbgraph.extraction import lexicon as lex
-from arbgraph.extraction.clauses import is_statement, plural, subject_of
+from arbgraph.extraction.syntax import is_statement, plural, subject_of, subtree
 
 PRONOUNS = {"he": "male", "she": "female", "it": "thing", "they": "plural"}
 POSSESSIVES = {"his": "male", "her": "female", "its": "thing", "their": "plural"}
 
 _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_SMALL = frozenset("of the and de la le von van der den du da del di for in on at a an".split())
+_SMALL = lex.words("of the and de la le von van der den du da del di for in on at a an")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def title_entity(title: str) -> Entity | None:
 
 def _noun_phrase(head: Token) -> list[Token]:
     dropped = {t.i for child in head.children if child.dep_ in ("relcl", "appos", "acl") for t in child.subtree}
-    tokens = [t for t in sorted(head.subtree, key=lambda t: t.i) if t.i not in dropped]
+    tokens = [t for t in subtree(head) if t.i not in dropped]
     while tokens and tokens[-1].is_punct:
         tokens.pop()
     return tokens
@@ -73,6 +73,31 @@ def _label(tokens: list[Token]) -> str:
     return max(sorted(set(labels)), key=labels.count) if labels else ""
 
 
+def _preceded(pronoun: Token, kind: str) -> bool:
+    """Whether something before the pronoun in its own sentence could be meant instead."""
+    for token in pronoun.sent:
+        if token.i >= pronoun.i:
+            return False
+        if token.pos_ not in ("NOUN", "PROPN") or token.ent_type_ in (
+            "DATE",
+            "TIME",
+            "CARDINAL",
+            "ORDINAL",
+            "MONEY",
+            "PERCENT",
+            "QUANTITY",
+        ):
+            continue
+        person = token.ent_type_ == "PERSON" or token.lower_ in lex.PERSON_NOUNS
+        if (
+            (kind in ("male", "female") and person)
+            or (kind == "plural" and plural(token))
+            or (kind == "thing" and not person and not plural(token))
+        ):
+            return True
+    return False
+
+
 @dataclass
 class Discourse:
     """Tracks one document, sentence by sentence: `resolve` first, then `advance`."""
@@ -85,6 +110,7 @@ class Discourse:
     _named: Entity | None = None
     _rivals: frozenset[str] = frozenset()
     _objects: bool = False
+    _blocked: bool = False
     _seen: int = 0
     _genders: dict[str, str] = field(default_factory=dict)
 
@@ -101,7 +127,7 @@ class Discourse:
                 continue
             pronoun, kind, possessive = self._pronoun(subject)
             if pronoun is not None and not _expletive(pronoun, head):
-                entity = self._antecedent(kind, local if number else None, number > 0)
+                entity = None if number == 0 and _preceded(pronoun, kind) else self._antecedent(kind, local if number else None, number > 0)
                 if entity is None:
                     self.unresolved += 1
                 else:
@@ -138,6 +164,9 @@ class Discourse:
         if within:
             return None
         candidates = [self.focus] if self._seen else [self.main or self._named]
+        if self.focus is None and self.main is not None and self.main.kind == "person" and not self._blocked:
+            # Sentences about things came between; nobody else did.
+            candidates = [self.main]
         for entity in candidates:
             if entity is None or not self._agrees(entity, kind):
                 continue
@@ -158,8 +187,17 @@ class Discourse:
             if token.lower_ not in entity.classes or token.tag_ != "NN" or token.i == 0 or token.i in written:
                 continue
             before = token.doc[token.i - 1]
-            bare = before.lower_ in ("the", "this") and before.head.i == token.i and all(c.i == before.i or c.dep_ in ("punct", "case") for c in token.children)
-            if bare and token.dep_ in ("nsubj", "nsubjpass", "pobj", "dobj", "poss") and before.i not in found and entity.name not in span.text:
+            bare = (
+                before.lower_ in ("the", "this")
+                and before.head.i == token.i
+                and all(c.i == before.i or c.dep_ in ("punct", "case") for c in token.children)
+            )
+            if (
+                bare
+                and token.dep_ in ("nsubj", "nsubjpass", "pobj", "dobj", "poss")
+                and before.i not in found
+                and entity.name not in span.text
+            ):
                 found[before.i] = ""
                 found[token.i] = entity.name
         return found
@@ -169,11 +207,19 @@ class Discourse:
         tokens = _noun_phrase(subject)
         if not tokens or subject.pos_ not in ("PROPN", "NOUN") or len(tokens) > 8:
             return None
-        name, label = _phrase(tokens), _label(tokens)
+        name, label = _phrase(tokens), subject.ent_type_ or _label(tokens[-1:])
         if subject.pos_ == "NOUN" and tokens[0].lower_ not in ("the", "this"):
             return None
-        kind = "person" if label == "PERSON" or subject.lower_ in lex.PERSON_NOUNS else "thing" if label in lex.THING_LABELS or subject.pos_ == "NOUN" else ""
-        if self.main is not None and (name == self.main.name or _same(name, self.main.name) or subject.pos_ == "NOUN" and subject.lower_ in self.main.classes):
+        kind = (
+            "person"
+            if label == "PERSON" or subject.lower_ in lex.PERSON_NOUNS
+            else "thing"
+            if label in lex.THING_LABELS or subject.pos_ == "NOUN"
+            else ""
+        )
+        if self.main is not None and (
+            name == self.main.name or _same(name, self.main.name) or (subject.pos_ == "NOUN" and subject.lower_ in self.main.classes)
+        ):
             return self.main
         return Entity(name, kind, "", plural(subject), frozenset())
 
@@ -183,7 +229,7 @@ class Discourse:
         name = _phrase(tokens) if tokens else ""
         entity = self._entity(subject)
         matches = self._named is not None and _same(name, self._named.name)
-        if entity is None or subject.pos_ != "PROPN" and not matches or self.title and not matches and self._named is not None:
+        if entity is None or (subject.pos_ != "PROPN" and not matches) or (self.title and not matches and self._named is not None):
             return
         attributes = [c for c in head.children if c.dep_ == "attr"] if head.lower_ in lex.BE_FINITE else []
         attributes += [c for a in attributes for c in a.children if c.dep_ == "conj"]
@@ -211,10 +257,15 @@ class Discourse:
             if subject is not None:
                 self._refocus(subject, head, written)
                 inside = {t.i for t in subject.subtree}
-                self._objects = any(
-                    child.dep_ in ("dobj", "attr") and not plural(child) and (child.pos_ == "PROPN" or child.left_edge.lower_ in ("the", "this"))
-                    for child in head.children
-                ) and len(heads) == 1
+                self._objects = (
+                    any(
+                        child.dep_ in ("dobj", "attr")
+                        and not plural(child)
+                        and (child.pos_ == "PROPN" or child.left_edge.lower_ in ("the", "this"))
+                        for child in head.children
+                    )
+                    and len(heads) == 1
+                )
             else:
                 inside = set()
             if self.focus is not None and self.main is not None and self.focus.name == self.main.name and head.lower_ in lex.BE_FINITE:
@@ -230,14 +281,17 @@ class Discourse:
             if self.main is not None:
                 return
         pronoun, _, possessive = self._pronoun(subject)
-        if subject.i in written and written[subject.i]:
+        if written.get(subject.i):
             name = written[subject.i]
             self.focus = self.main if self.main is not None and self.main.name == name else self.focus
         elif pronoun is not None:
             # "Its roof was rebuilt. It ...": the roof competes with its owner.
+            self._blocked = self._blocked or (pronoun.i not in written and pronoun.lower_ in ("he", "she", "his", "her"))
             self.focus = None if possessive or pronoun.i not in written else self.focus
         elif subject.dep_ != "expl":
             self.focus = self._entity(subject)
+            person = subject.ent_type_ == "PERSON" or subject.lower_ in lex.PERSON_NOUNS
+            self._blocked = self.focus is not self.main and (self._blocked or person)
 
 
 def _same(name: str, title: str) -> bool:
@@ -254,9 +308,23 @@ def _expletive(pronoun: Token, head: Token) -> bool:
     """Whether "it" stands for a clause ("it is known that", "it takes an hour to") and not for a thing."""
     if pronoun.lower_ != "it":
         return False
-    if pronoun.dep_ == "expl" or head.lower_ in ("seems", "seemed", "appears", "appeared", "takes", "took", "rains", "rained", "snows", "snowed"):
+    if pronoun.dep_ == "expl" or head.lower_ in (
+        "seems",
+        "seemed",
+        "appears",
+        "appeared",
+        "takes",
+        "took",
+        "rains",
+        "rained",
+        "snows",
+        "snowed",
+    ):
         return True
     dependents = {c.dep_ for c in head.children}
-    if head.lower_ in lex.BE_FINITE and ("ccomp" in dependents or "acomp" in dependents and dependents & {"xcomp", "advcl"}):
+    if head.lower_ in lex.BE_FINITE and ("ccomp" in dependents or ("acomp" in dependents and dependents & {"xcomp", "advcl"})):
         return True
-    return any(t.lower_ in ("that", "who") and t.i > head.i and t.head.dep_ in ("ccomp", "relcl", "advcl") and head.lower_ in lex.BE for t in head.subtree)
+    return any(
+        t.lower_ in ("that", "who") and t.i > head.i and t.head.dep_ in ("ccomp", "relcl", "advcl") and head.lower_ in lex.BE
+        for t in head.subtree
+    )

@@ -10,44 +10,70 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from arbgraph.extraction import lexicon as lex
 from arbgraph.extraction.cleaning import MappedText
 
-ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st mt ft gen col sgt capt lt cmdr adm maj rev hon gov sen rep pres sr jr messrs vs cf ca c b d r approx est fl "
-    "no nos vol vols pp p ed eds fig figs ch sec art dept univ inst assn bros co corp inc ltd plc e.g i.e eg ie etc al viz "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a".split()
+ABBREVIATIONS = lex.words(
+    """
+    mr mrs ms dr prof st mt ft gen col sgt capt lt cmdr adm maj rev hon gov sen rep pres sr jr messrs vs cf ca c b d r approx est fl
+    no nos vol vols pp p ed eds fig figs ch sec art dept univ inst assn bros co corp inc ltd plc e.g i.e eg ie etc al viz jan feb
+    mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a
+    """
 )
 # After these a sentence may well end: it does when the next word usually begins one.
-CLOSING_ABBREVIATIONS = frozenset("etc inc ltd plc co corp jr sr bros a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a al".split())
-OPENERS = frozenset(
-    "the a an this that these those it he she they we i you his her its their our in on at by for from after before since during when while "
-    "as although though however but and there if both some many most one two other another according".split()
+CLOSING_ABBREVIATIONS = lex.words("etc inc ltd plc co corp jr sr bros a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a al")
+OPENERS = lex.words(
+    """
+    the a an this that these those it he she they we i you his her its their our in on at by for from after before since during when
+    while as although though however but and there if both some many most one two other another according
+    """
 )
-FUNCTION_WORDS = frozenset(
-    "the of and in is was to a an by for on with as at that it from his her its he she they which who were are be been has had have not or "
-    "but this these there will would can may after before when than into also one their we you i no so all more most such if about".split()
+FUNCTION_WORDS = lex.words(
+    """
+    the of and in is was to a an by for on with as at that it from his her its he she they which who were are be been has had have
+    not or but this these there will would can may after before when than into also one their we you i no so all more most such if
+    about
+    """
 )
 
-_CANDIDATE = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\s[•·►▪◦→|↑^§]+\s|\t+")
+_CANDIDATE = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\s[•·►▶◀▪■□◦→|↑^§★☆½✓✔✕✖]+\s|[★☆]+½?\s|\t+")
 _WORD_BEFORE = re.compile(r"([^\s(\[\"“]+)$")
 _INITIAL = re.compile(r"^[A-Z](?:\.[A-Z])*$")
-_QUOTES = re.compile("“[^“”]{1,600}”|\"[^\"]{1,600}\"")
+_QUOTES = re.compile('“[^“”]{1,600}”|"[^"]{1,600}"')
 _BRACKETS = re.compile(r"\([^()]{0,300}(?:\([^()]{0,100}\)[^()]{0,300})?\)")
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 
-_BOILERPLATE = re.compile(
-    r"\ball rights reserved\b|©|℗|\bcopyright (?:\d{4}|notice)|\b(?:privacy|cookie|refund) (?:policy|settings|notice|statement|preferences|consent)\b"
-    r"|\bterms (?:of (?:use|service)|and conditions|& conditions)\b|\b(?:accept|uses?|using|enable|disable|our) (?:all |of )?cookies\b"
-    r"|\bsubscribe (?:to|now|today|for|here)\b|\bsign (?:in|up) (?:to|for|now|here|with)\b|\blog ?in\b.{0,20}\b(?:sign|register|account)\b"
-    r"|\bcreate (?:an )?account\b|\bclick (?:here|on the|the link)\b|\bjump to (?:content|navigation|search)\b|\bskip to (?:main )?content\b"
-    r"|\bshare (?:this|on (?:facebook|twitter|x|whatsapp|linkedin)|via)\b|\bfollow us\b|\bour newsletter\b|\benable javascript\b"
-    r"|\btext is available under\b|\bregistered trademark of the wikimedia\b|\blearn how and when to remove\b|\bthis article (?:is a|needs|has multiple|may)\b"
-    r"|\bcategor(?:y|ies)\s?:|\bhidden categories\b|\barchived from the original\b|\bretrieved (?:on )?(?:\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"|\bISBN\b|\bdoi:|\bS2CID\b|\bJSTOR\b|\btoggle the table\b|\bmove to sidebar\b|\bpowered by (?:wordpress|blogger|shopify)\b|\badd to cart\b"
-    r"|^\s*(?:read (?:more|also|next|the full)|see also|advertisement|sponsored|related (?:articles|posts|stories)|leave a (?:comment|reply)|photo:|image:"
-    r"|posted (?:by|on)|tags?:|filed under|loading|share|print|back to top|view (?:all|more)|show (?:more|less)|next|previous|home)\b(?=[^a-z]*$|\s*[:»>]|\s.{0,60}$)",
+# Wording of page furniture; each is specific enough not to occur in a statement about something else.
+_FURNITURE = (
+    r"all rights reserved",
+    r"copyright (?:\d{4}|notice)",
+    r"(?:privacy|cookie|refund) (?:policy|settings|notice|statement|preferences|consent)",
+    r"terms (?:of (?:use|service)|and conditions|& conditions)",
+    r"(?:accept|uses?|using|enable|disable|our) (?:all |of )?cookies",
+    r"subscribe (?:to|now|today|for|here)",
+    r"sign (?:in|up) (?:to|for|now|here|with)",
+    r"log ?in\b.{0,20}\b(?:sign|register|account)",
+    r"create (?:an )?account",
+    r"click (?:here|on the|the link)",
+    r"(?:jump|skip) to (?:main )?(?:content|navigation|search)",
+    r"share (?:this|on (?:facebook|twitter|x|whatsapp|linkedin)|via)",
+    r"follow us|our newsletter|enable javascript|add to cart",
+    r"text is available under|registered trademark of the wikimedia|learn how and when to remove",
+    r"this article (?:is a stub|needs|has multiple issues|may (?:be|need|require|contain))",
+    r"hidden categories|archived from the original|toggle the table|move to sidebar",
+    r"retrieved (?:on )?(?:\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*",
+    r"ISBN|S2CID|JSTOR",
+    r"powered by (?:wordpress|blogger|shopify)",
+)
+_BOILERPLATE = re.compile(rf"\b(?:{'|'.join(_FURNITURE)})\b|©|℗|\bcategor(?:y|ies)\s?:|\bdoi:", re.IGNORECASE)
+# Wording that is page furniture only where it opens a short line.
+_FURNITURE_LINE = re.compile(
+    r"^\s*(?:read (?:more|also|next|the full)|see also|advertisement|sponsored|related (?:articles|posts|stories)|leave a (?:comment|reply)"
+    r"|photo:|image:|posted (?:by|on)|tags?:|filed under|loading|share|print|back to top|view (?:all|more)|show (?:more|less)|next|previous|home)"
+    r"\b(?:[^a-z]*$|\s*[:»>]|.{0,40}[^.!?\s]\s*$)",
     re.IGNORECASE,
 )
+_SHORT_VALUE = re.compile(r"^[A-Z][a-z]+: [-+$€£]?\d")
 _CODE = re.compile(r"[{}]|=>|\bfunction\s*\(|\bvar \w+ =|</|/>|\$\(|;\s*\}|\\[a-z]+\{")
 
 
@@ -152,7 +178,7 @@ def without_brackets(text: MappedText, *, starts_block: bool = False) -> Sentenc
 def noise(text: str, limit: int) -> str | None:
     """Why a sentence is not worth parsing: boilerplate, markup, table_row, debris, fragment; None when it may be prose."""
     words = _WORD.findall(text)
-    if _BOILERPLATE.search(text) or text.startswith(("^", "↑")):
+    if _BOILERPLATE.search(text) or _FURNITURE_LINE.match(text) or text.startswith(("^", "↑")):
         return "boilerplate"
     if _CODE.search(text):
         return "markup"
@@ -162,7 +188,7 @@ def noise(text: str, limit: int) -> str | None:
     numbers = sum(any(character.isdigit() for character in token) for token in tokens)
     if "\t" in text or text.count(" | ") >= 2 or (len(tokens) >= 6 and numbers > 0.5 * len(tokens)):
         return "table_row"
-    if len(words) < 2:
+    if len(words) < 2 and not _SHORT_VALUE.match(text):
         return "fragment"
     if sum(map(len, words)) < 0.5 * len(text.replace(" ", "")):
         return "debris"
@@ -183,16 +209,16 @@ def leading_title(text: str) -> tuple[str, int]:
     It is recognised by its repetition, or by a qualifier in brackets between two capitalised words.
     """
     qualified = _QUALIFIED_TITLE.match(text)
-    if qualified and not any(c.isdigit() for c in qualified.group(2)[:1]) and "born" not in qualified.group(2).split()[:1]:
+    if qualified and not re.match(r"born\b|[\d\s–-]+$", qualified.group(2)):
         return qualified.group(1), qualified.end()
     words = [(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+", text[:400])]
-    plain = [word.strip(",;:.\"“”'") for word, _, _ in words]
+    plain = [word.strip(",;:.\"“”'").casefold() for word, _, _ in words]
     for start in range(1, min(16, len(words))):
         length = 0
         while start + length < len(words) and length < start and plain[length] and plain[length] == plain[start + length]:
             length += 1
-        capital = plain[0][:1].isupper() and plain[0].lower() not in OPENERS or length >= 2
-        if capital and plain[0][:1].isupper() and (length == start or length >= 2):
+        capital = plain[0] not in OPENERS or length >= 2
+        if capital and words[0][0][:1].isupper() and words[start][0].lstrip('"“(')[:1].isupper() and (length == start or length >= 2):
             return text[: words[start - 1][2]].strip(" ,"), words[start][1]
     return "", 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,19 +10,36 @@ from dataclasses import dataclass, field
 from spacy.tokens import Doc, Span, Token
 
 from arbgraph.extraction import lexicon as lex
-from arbgraph.extraction.asides import Aside, aside_claims, anchors, shown
-from arbgraph.extraction.clauses import Clause, clauses_of, independent_heads, is_finite, subject_of
+from arbgraph.extraction.asides import Aside, anchors, aside_claims, shown
+from arbgraph.extraction.clauses import clauses_of, independent_heads
 from arbgraph.extraction.cleaning import blocks, pieces_of
 from arbgraph.extraction.discourse import Discourse
 from arbgraph.extraction.keyvalues import key_values
 from arbgraph.extraction.sentences import FUNCTION_WORDS, Sentence, leading_title, noise, parts, split, without_brackets
+from arbgraph.extraction.syntax import Clause, is_finite, subject_of, subtree
 from arbgraph.models import load_spacy
 from arbgraph.schema import Claim, Document, Failed, Mention
 
 DROP_REASONS = (
-    "boilerplate", "markup", "table_row", "debris", "fragment", "question", "imperative", "first_person", "truncated", "too_long", "duplicate",
-)  # fmt: skip
+    "boilerplate",
+    "markup",
+    "table_row",
+    "debris",
+    "damaged",
+    "fragment",
+    "question",
+    "imperative",
+    "first_person",
+    "truncated",
+    "too_long",
+    "duplicate",
+)
 
+# Text whose values were lost before it came here: "has a total area of, all of it land".
+_DAMAGED = re.compile(
+    r"\b(?:of|between|an?|the|at|approximately),|\b(?:is|was|are|were), (?:including|of|all|with)\b|\b(?:of|was|is|the|an?|at|between|and|approximately)\.$"
+)
+_CUT_PASSAGE = re.compile(r"[.!?]\s+[A-Z]")
 _UNFINISHED = frozenset({"DET", "ADP", "CCONJ", "SCONJ", "PART", "AUX", "PRON", "VERB"})
 
 
@@ -72,7 +90,9 @@ class SyntacticExtractor:
         max_claim_words: int = 80,
     ) -> None:
         if not 1_000 <= max_sentence_chars <= max_chars_per_chunk:
-            raise ValueError(f"max_chars_per_chunk = {max_chars_per_chunk} must be at least max_sentence_chars = {max_sentence_chars}, and that 1000")
+            raise ValueError(
+                f"max_chars_per_chunk = {max_chars_per_chunk} must be at least max_sentence_chars = {max_sentence_chars}, and that 1000"
+            )
         self.nlp = load_spacy(spacy_model, exclude=("lemmatizer", "senter", "textcat", "entity_linker"))
         self.max_chars_per_chunk, self.batch_size = max_chars_per_chunk, batch_size
         self.max_sentence_chars, self.max_claim_words = max_sentence_chars, max_claim_words
@@ -127,7 +147,9 @@ class SyntacticExtractor:
                     counts[f"dropped_{reason}"] += 1
                 else:
                     pieces_ = parts(text)
-                    unit = _Unit(without_brackets(text, starts_block=opening), [without_brackets(p) for p in pieces_] if len(pieces_) > 1 else [])
+                    unit = _Unit(
+                        without_brackets(text, starts_block=opening), [without_brackets(p) for p in pieces_] if len(pieces_) > 1 else []
+                    )
                     unit.opens_document = first
                     chunk.append(unit)
                     size += len(text)
@@ -145,18 +167,27 @@ class SyntacticExtractor:
         for unit in units:
             parsed = [(sentence, next(docs)) for sentence in (unit.parts or [unit.sentence])]
             whole = False
-            if unit.parts and not all(_stands_alone(doc, last=number + 1 == len(parsed)) for number, (_, doc) in enumerate(parsed)):
+            if unit.parts and not _separable([doc for _, doc in parsed]):
                 whole = any(_has_reporting(doc) for _, doc in parsed)
                 parsed = [(unit.sentence, self.nlp(unit.sentence.text))]
             for number, (sentence, doc) in enumerate(parsed):
                 reader = _SentenceReader(sentence, doc, state, counts, self.max_claim_words)
-                reader.read(whole=whole, opens=unit.opens_document and number == 0, closes=unit.closes_document and number + 1 == len(parsed))
+                reader.read(
+                    whole=whole, opens=unit.opens_document and number == 0, closes=unit.closes_document and number + 1 == len(parsed)
+                )
 
 
-def _stands_alone(doc: Doc, *, last: bool) -> bool:
-    """Whether a part of a sentence is a statement that does not introduce the next part as somebody's words."""
-    heads = [head for span in doc.sents for head in independent_heads(span)]
-    return bool(heads) and (last or not _has_reporting(doc))
+def _separable(docs: Sequence[Doc]) -> bool:
+    """Whether every part of a sentence is a statement or an instruction, and none introduces the next as somebody's words."""
+    stated = [any(independent_heads(span) for span in doc.sents) for doc in docs]
+    ordered = [_is_imperative(next(iter(doc.sents)).root) for doc in docs]
+    return any(stated) and all(s or o for s, o in zip(stated, ordered, strict=True)) and not any(_has_reporting(doc) for doc in docs[:-1])
+
+
+def _is_imperative(root: Token) -> bool:
+    """Whether a sentence begins with a bare verb that has no subject."""
+    first = next((t for t in root.sent if not t.is_punct and t.dep_ not in ("advmod", "intj", "neg", "aux")), root)
+    return first.tag_ == "VB" and subject_of(first) is None and first.dep_ in ("ROOT", "ccomp", "advcl", "dep")
 
 
 def _has_reporting(doc: Doc) -> bool:
@@ -180,7 +211,11 @@ class _SentenceReader:
 
     def _span(self, span: Span, *, whole: bool, opens: bool, closes: bool) -> None:
         discourse = self.state.discourse
-        pairs = [] if independent_heads(span) and not _headless(span) else key_values(span.text, discourse.main.name if discourse.main else None)
+        pairs = (
+            []
+            if independent_heads(span) and not _headless(span)
+            else key_values(span.text, discourse.main.name if discourse.main else None, discourse.title)
+        )
         if pairs:
             base = span.start_char
             for pair in pairs:
@@ -199,11 +234,11 @@ class _SentenceReader:
         person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and opens else None
         lives, used = aside_claims(span, around, person)
         around = {index: asides for index, asides in around.items() if index not in used}
-        unfinished = closes and span[-1].pos_ in _UNFINISHED and span[-1].text[-1].isalnum()
-        headless = opens and span.text[:1].islower() and any(c in self.state.document.text for c in (". A", ". T", ". H", ". I", ". S"))
+        unfinished = closes and span[-1].text[-1].isalnum() and span[-1].pos_ in _UNFINISHED and span[-1].dep_ not in ("dobj", "pobj")
+        headless = opens and span.text[:1].islower() and _CUT_PASSAGE.search(self.state.document.text[:5000]) is not None
         for clause in clauses:
             indexes = {u.i for u in clause.units if isinstance(u, Token)}
-            if not indexes or unfinished and span[-1].i in indexes or headless and span[0].i in indexes:
+            if not indexes or (unfinished and span[-1].i in indexes) or (headless and span[0].i in indexes):
                 self._drop("truncated")
                 continue
             text = render(clause, span, written, around)
@@ -219,6 +254,8 @@ class _SentenceReader:
             return self._drop("fragment")
         if len(words) > self.max_words:
             return self._drop("too_long")
+        if _DAMAGED.search(text):
+            return self._drop("damaged")
         source = self.sentence.source
         first = source.starts[start]
         last = source.ends[end - 1] if aside is None and end is not None else aside.content.ends[-1] if aside else first
@@ -241,10 +278,15 @@ def _unusable(span: Span, heads: Sequence[Token]) -> str | None:
     if text.rstrip("\"'”’)").endswith("?"):
         return "question"
     root = span.root
+    if _is_imperative(root):
+        return "imperative"
+    if span[0].tag_ in ("MD", "VBZ", "VBD", "VBP") and span[0].dep_ in ("aux", "ROOT") and span[0].text[0].isupper() and heads:
+        return "question"
     if not heads:
-        if root.tag_ == "VB" and subject_of(root) is None and root.i - span.start <= 2:
-            return "imperative"
-        finite = any(is_finite(t) and subject_of(t) is not None and t.dep_ not in ("relcl", "acl", "advcl") for t in span)
+        # A finite root with something before it is a statement whose subject the parser missed ("At the top is an inn").
+        finite = (is_finite(root) and root.i > span.start) or any(
+            is_finite(t) and subject_of(t) is not None and t.dep_ not in ("relcl", "acl", "advcl") for t in span
+        )
         closed = text.rstrip("\"'”’)").endswith((".", "!"))
         if not (finite and closed and text[:1].isupper()):
             return "fragment"
@@ -252,6 +294,11 @@ def _unusable(span: Span, heads: Sequence[Token]) -> str | None:
         subject = subject_of(head)
         if subject is not None and subject.lower_ == "i" and any(t.lower_ in lex.ATTITUDES for t in [head, *head.children]):
             return "first_person"
+    for head in heads:
+        # A menu that ran into a sentence: "Search Article Talk Language Watch Edit Flesh and Bone is ...".
+        subject = [t for t in subtree(subject_of(head) or head) if t.i < head.i and t.is_alpha]
+        if len(subject) >= 8 and sum(t.text[0].isupper() for t in subject) >= 0.8 * len(subject):
+            return "boilerplate"
     words = [t for t in span if t.is_alpha]
     capitals = sum(t.text[0].isupper() for t in words)
     function = sum(t.lower_ in FUNCTION_WORDS for t in words)
@@ -300,7 +347,7 @@ def _without_connective(clause: Clause, span: Span) -> list[Token | str]:
 
 def _finished(text: str) -> str:
     text = " ".join(text.split()).strip(" ,;:–—-")
-    if text[:1].islower() and text.split(" ", 1)[0][1:].islower() or len(text) > 1 and text[:1].islower() and text[1] == " ":
+    if (text[:1].islower() and text.split(" ", 1)[0][1:].islower()) or (len(text) > 1 and text[:1].islower() and text[1] == " "):
         text = text[0].upper() + text[1:]
     if text.endswith("!"):
         text = text[:-1] + "."

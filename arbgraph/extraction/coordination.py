@@ -1,0 +1,136 @@
+"""Coordinated predicates -> one clause each, with the subject written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from spacy.tokens import Token
+
+from arbgraph.extraction import lexicon as lex
+from arbgraph.extraction.syntax import (
+    Clause,
+    SentenceState,
+    Unit,
+    conditions,
+    conjuncts,
+    is_finite,
+    is_plural_verb,
+    reports,
+    subject_of,
+    subtree,
+    trim,
+)
+
+
+def predicates(
+    head: Token,
+    subject: Sequence[Unit],
+    body: Sequence[Token],
+    kind: str,
+    state: SentenceState,
+    *,
+    auxiliary: Sequence[Unit] = (),
+    lead: Sequence[Token] = (),
+) -> Iterator[Clause]:
+    """A predicate and those coordinated with it, each with the subject written out.
+
+    `body` is everything the head governs after its subject; `auxiliary` is written before the first predicate; `lead` holds
+    adverbials that stand before the subject.
+    """
+    body = state.kept(body)
+    allowed = {t.i for t in body}
+    followers = [c for c in _splittable(head, subject, body) if c.i in allowed]
+    owned = {c.i: {t.i for t in c.subtree} for c in followers}
+    for c in followers:
+        for other in followers:
+            if other.i != c.i and other.i in owned[c.i]:
+                owned[c.i] -= {t.i for t in other.subtree}
+    taken = set().union(*owned.values())
+    if followers:
+        taken |= {t.i for t in body if t.i > min(min(o) for o in owned.values()) and t.dep_ in ("cc", "punct")}
+    main = trim([t for t in body if t.i not in taken])
+    yield Clause((*lead, *subject, *auxiliary, *main), kind, tuple(subject))
+    carried = _carried(head, auxiliary)
+    for c in followers:
+        own = [t for t in body if t.i in owned[c.i]]
+        dates = any(t.ent_type_ in ("DATE", "TIME") for t in own)
+        timed = [t for t in lead if not dates or not any(x.ent_type_ in ("DATE", "TIME") for x in lead)]
+        helpers = carried if c.tag_ in ("VB", "VBN", "VBG") and not any(x.dep_ in ("aux", "auxpass") for x in c.children) else []
+        if c.tag_ == "VB":
+            helpers = [h for h in helpers if isinstance(h, str) or h.lower_ not in lex.BE]
+        yield Clause((*timed, *subject, *helpers, *trim(own)), "coordination", tuple(subject))
+
+
+def _carried(head: Token, auxiliary: Sequence[Unit]) -> list[Unit]:
+    """Auxiliaries and negation of the first predicate that the next ones share when they have none of their own."""
+    units: list[Unit] = list(auxiliary)
+    if head.lower_ in lex.BE_FINITE and head.dep_ not in ("aux", "auxpass"):
+        units.append(head)
+    units += [
+        c
+        for c in head.children
+        if (c.dep_ in ("aux", "auxpass", "neg") and c.i < head.i) or (c.dep_ == "neg" and head.lower_ in lex.BE_FINITE)
+    ]
+    return units
+
+
+def _splittable(head: Token, subject: Sequence[Unit], body: Sequence[Token]) -> list[Token]:
+    """Predicates coordinated with `head` that can be stated on their own; none at all when the coordination is not plain."""
+    found, words = conjuncts(head)
+    found = [c for c in found if c.tag_ in lex.VERB_TAGS | {"MD"} and subject_of(c) is None]
+    if not found or words & lex.DISJUNCTIONS or reports(head) or any(reports(c) for c in found):
+        return []
+    if any(isinstance(u, Token) and u.lower_ in lex.EMPTY_QUANTIFIERS for u in subject):
+        return []
+    lowered = [t.lower_ for t in body]
+    if ("only" in lowered and "also" in lowered) or "both" in lowered:
+        return []
+    restricting = [t for c in found for t in conditions(c) if t.i > c.i] + [t for t in conditions(head) if t.i > head.i]
+    if restricting:
+        return []
+    found = [c for c in found if is_finite(c) or c.tag_ in ("VB", "VBN", "VBG", "VBD")]
+    accepted: list[Token] = []
+    previous = head
+    for c in found:
+        if c.head.i != head.i and all(c.head.i != other.i for other in accepted):
+            continue
+        complement = [t for t in body if previous.i < t.i < c.left_edge.i and t.dep_ not in ("cc", "punct", "advmod", "prt", "neg")]
+        if not complement and previous.i == c.head.i:
+            # "was designed and built by X": what follows belongs to both, so they stay together.
+            return accepted
+        accepted.append(c)
+        previous = c
+    return accepted if _plain(head, accepted, body) else []
+
+
+def _plain(head: Token, followers: Sequence[Token], body: Sequence[Token]) -> bool:
+    """Whether coordinated predicates follow each other cleanly: nothing of the first after the last, each can stand without the others."""
+    if not followers:
+        return False
+    owned = {t.i for c in followers for t in c.subtree}
+    first = min(c.left_edge.i for c in followers)
+    if any(t.i > first and t.i not in owned and t.dep_ not in ("cc", "punct") for t in body):
+        return False
+    for c in followers:
+        # "flows through the city and separates it": the object pronoun stands for something in the first predicate.
+        if any(t.lower_ in ("it", "them", "him") and t.dep_ in ("dobj", "pobj", "dative") for t in c.subtree):
+            return False
+        if c.tag_ == "VB" and not any(isinstance(u, str) or u.dep_ == "aux" for u in _carried(head, ())) and subject_of(c) is None:
+            return False
+    return True
+
+
+def distributed(head: Token, subject: Token, body: Sequence[Token], lead: Sequence[Token], state: SentenceState) -> list[Clause]:
+    """ "A and B both joined": "both" and "each" say that the predicate holds of every coordinated subject."""
+    members = [subject, *conjuncts(subject)[0]]
+    marker = next((t for t in head.doc[subject.right_edge.i : head.i + 1] if t.lower_ in ("both", "each")), None)
+    marker = marker or next((t for t in subject.children if t.dep_ == "preconj" and t.lower_ == "both"), None)
+    if marker is None or len(members) != 2 or any(m.pos_ not in ("NOUN", "PROPN") for m in members) or is_plural_verb(head):
+        return []
+    rest = [t for t in state.kept(body) if t.i != marker.i]
+    clauses = []
+    for member in members:
+        inner = {t.i for other in members if other.i != member.i and other.i in {s.i for s in member.subtree} for t in other.subtree}
+        phrase = trim([t for t in subtree(member) if t.i not in inner and t.dep_ not in ("cc", "preconj") and t.i != marker.i])
+        clauses += predicates(head, phrase, rest, "subject", state, lead=lead)
+    return clauses
