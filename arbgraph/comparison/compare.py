@@ -12,9 +12,7 @@ from arbgraph.comparison.lexicon import ORDINALS, antonyms, common_words, conver
 from arbgraph.comparison.numbers import Quantity
 from arbgraph.comparison.times import TimeSpan
 
-_EXCLUSIVE_QUANTIFIERS = [
-    set(pair.split("/")) for pair in ("all/none", "all/few", "all/some", "all/most", "most/few", "most/none", "some/none")
-]
+_EXCLUSIVE_QUANTIFIERS = [set(pair.split("/")) for pair in ("all/none", "all/few", "most/few", "most/none", "some/none")]
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "non-", "dis", "de", "anti", "anti-")
 
 
@@ -58,13 +56,20 @@ class Comparison:
     reasons: tuple[str, ...]
 
 
-def _covers(span: TimeSpan, year: int) -> bool:
-    return span.year is None and math.isfinite(span.point[0]) and span.point[0] <= (year - 0.5) * 365.2425 <= span.point[1]
+def _allows(span: TimeSpan, year: int, others: list[TimeSpan]) -> bool:
+    """Whether a time of the other side leaves room for a year: a longer period around it, or a bound on either side that holds."""
+    if span.year is None and math.isfinite(span.point[0]):
+        return span.point[0] <= (year - 0.5) * 365.2425 <= span.point[1]
+    return any((span.is_open or other.is_open) and span.compatible(other, open_ended=True) for other in others)
 
 
 def lone_years(a: ClaimFacts, b: ClaimFacts) -> list[int]:
-    """The years that a names and b neither names nor covers with a longer period, in order."""
-    return sorted(year for year in a.years - b.years if not any(_covers(span, year) for span in b.times))
+    """The years that a names and b neither names nor leaves room for, in order.
+
+    A decade leaves room for its years, and "before 2017" for 2016.
+    """
+    named = {year: [span for span in a.times if span.year == year] for year in a.years - b.years}
+    return sorted(year for year, spans in named.items() if not any(_allows(span, year, spans) for span in b.times))
 
 
 def lone_dates(a: ClaimFacts, b: ClaimFacts) -> list[TimeSpan]:
@@ -97,9 +102,13 @@ def conflicting_quantities(a: ClaimFacts, b: ClaimFacts) -> list[tuple[Quantity,
 
 
 def same_entity(x: Name, y: Name) -> bool:
-    """Whether two names can mean one thing: equal or alias, one part of the other, or one the other's initials."""
-    if x.usual == y.usual or set(x.words) <= set(y.words) or set(y.words) <= set(x.words):
+    """Whether two names can mean one thing: equal or alias, one part of the other, the other's initials, or Matt and Matthew Bomer."""
+    if x.usual == y.usual or x.stems <= y.stems or y.stems <= x.stems:
         return True
+    if min(len(x.words), len(y.words)) > 1 and x.words[-1] == y.words[-1]:
+        first, second = x.words[0].rstrip("."), y.words[0].rstrip(".")
+        if first.startswith(second[:3]) or second.startswith(first[:3]):
+            return True
     for short, long in ((x, y), (y, x)):
         letters = short.words[0].replace(".", "") if len(short.words) == 1 else ""
         if len(letters) > 1 and len(long.words) > 1 and letters in long.initials:

@@ -26,10 +26,25 @@ from arbgraph.comparison.numbers import Quantity, Token, read_quantities, tokeni
 from arbgraph.comparison.times import TimeSpan, read_times
 
 _PLAIN = str.maketrans(
-    {"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": " - ", "−": "-", "\u00a0": " ", "\u2009": " ", "\u202f": " "}
+    {
+        "’": "'",
+        "´": "'",
+        "`": "'",
+        "‘": "'",
+        "“": '"',
+        "”": '"',
+        "–": "-",
+        "—": " - ",
+        "−": "-",
+        "\u00a0": " ",
+        "\u2009": " ",
+        "\u202f": " ",
+    }
 )
 _FOOTNOTE = re.compile(r"\[\s*(?:\d{1,3}|citation needed|note \d+)\s*\]")
 _SPACE = re.compile(r"\s+")
+# Tokenised text sets marks and endings apart ("1989 , Korn 's", "did n't").
+_SPACE_BEFORE = re.compile(r"\s+(?=[,.;:!?)%]|'s\b|n't\b)|(?<=[($£€#]) +")
 # Turns of phrase with a negator that deny nothing, or say when something began.
 _NO_NEGATION = re.compile(
     r"\b(?:not only|not just|not least|no doubt|nothing but|none other than|not (?:less|more) than"
@@ -46,10 +61,11 @@ _SENTENCE_END = frozenset('.?!:"(')
 
 @dataclass(frozen=True)
 class Name:
-    """A named entity: its text, its lower-case words without titles, and its usual name where a list knows one."""
+    """A named entity: its text, its lower-case words without titles, their stems, its usual name where a list knows one, its place."""
 
     text: str
     words: tuple[str, ...]
+    stems: frozenset[str]
     usual: str
     position: int
 
@@ -96,7 +112,7 @@ class ClaimFacts:
 
 def clean(text: str) -> str:
     """The text with plain quotes, dashes and spaces and without footnote marks."""
-    return _SPACE.sub(" ", _FOOTNOTE.sub("", text.translate(_PLAIN))).strip()
+    return _SPACE_BEFORE.sub("", _SPACE.sub(" ", _FOOTNOTE.sub("", text.translate(_PLAIN)))).strip()
 
 
 def _is_capitalised(token: Token) -> bool:
@@ -125,13 +141,13 @@ def _starts_name(tokens: list[Token], i: int, shouting: bool) -> bool:
 
 
 def _name(tokens: list[Token], text: str) -> Name:
-    words = tuple(token.lower.removesuffix("'s") for token in tokens)
+    words = tuple(token.lower.removesuffix("'s").removesuffix(".") if len(token.raw) > 2 else token.lower for token in tokens)
     if words[0] == "the" and len(words) > 1:
         words = words[1:]
     core = tuple(word for word in words if word not in TITLE_WORDS) or words
     joined = " ".join(words)
     usual = aliases().get(joined) or aliases().get(" ".join(core)) or " ".join(core)
-    return Name(text[tokens[0].start : tokens[-1].end].removesuffix("'s"), core, usual, tokens[0].start)
+    return Name(text[tokens[0].start : tokens[-1].end].removesuffix("'s"), core, frozenset(map(stem, core)), usual, tokens[0].start)
 
 
 def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> tuple[list[Name], list[tuple[int, int]]]:
@@ -150,6 +166,9 @@ def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> 
         while end < len(tokens) and not in_date[end] and not tokens[end - 1].lower.endswith("'s"):
             if _is_capitalised(tokens[end]):
                 end += 1
+            elif tokens[end].kind == "number" and end + 1 < len(tokens) and not in_date[end + 1] and _is_capitalised(tokens[end + 1]):
+                numbers.append((tokens[end].start, tokens[end].end))  # Boeing 787 Dreamliner
+                end += 2
             elif tokens[end].lower in NAME_LINKS and (k := _after_links(tokens, end)) is not None and not in_date[k]:
                 end = k + 1
             else:
@@ -159,7 +178,9 @@ def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> 
             numbers.append((tokens[end].start, tokens[end].end))
             last = names.pop()
             number = tokens[end].lower
-            names.append(Name(f"{last.text} {number}", (*last.words, number), f"{last.usual} {number}", last.position))
+            names.append(
+                Name(f"{last.text} {number}", (*last.words, number), last.stems | {number}, f"{last.usual} {number}", last.position)
+            )
             end += 1
         i = end
     return names, numbers
@@ -199,7 +220,7 @@ def _negation(lowered: str, tokens: list[Token]) -> tuple[int, int, frozenset[st
             continue
         if negator:
             negations += 1
-        elif stem(token.lower) in denials():
+        elif not token.lower.endswith("ly") and stem(token.lower) in denials():
             denied += 1
         else:
             continue

@@ -24,6 +24,88 @@ from arbgraph.comparison.lexicon import same_superlative
 if TYPE_CHECKING:
     from torch import Tensor
 
+COMPARISON_FEATURES: tuple[str, ...] = (
+    # Fields of `Comparison`.
+    "years_differ",
+    "dates_differ",
+    "times_disjoint",
+    "quantities_conflict",
+    "quantities_agree",
+    "entities_differ",
+    "places_disjoint",
+    "negation_differs",
+    "polarity_differs",
+    "antonym_pair",
+    "converse_pair",
+    "antonym_or_polarity",
+    "quantifier_differs",
+    "roles_swapped",
+    "order_inversion",
+    "overlap",
+    "a_in_b",
+    "b_in_a",
+    # Times. year_gap: log(1 + smallest distance in years) / log(101), at most 1.
+    "years_shared",
+    "years_only_a",
+    "years_only_b",
+    "dates_agree",
+    "year_gap",
+    "times_equal",
+    # Numbers. quantity_gap: smallest relative distance of conflicting values; values_shared: Jaccard of stated values.
+    "measure_conflict",
+    "count_conflict",
+    "quantity_gap",
+    "numbers_only_a",
+    "numbers_only_b",
+    "values_shared",
+    "values_differ",
+    "quantities_incomparable",
+    # Names. names_lone: names that the other side lacks, divided by 3, at most 1; names_shared: share of the longer list.
+    "names_lone_a",
+    "names_lone_b",
+    "names_shared",
+    "names_none_shared",
+    "place_inside_place",
+    "first_name_shared",
+    # Negation, quantifiers, superlatives, hedges. negated_against_stated: negated words that the other states, / 3, at most 1.
+    "negated_a",
+    "negated_b",
+    "denied_a",
+    "denied_b",
+    "negated_against_stated",
+    "quantifiers_exclude",
+    "quantifier_shared",
+    "quantifier_one_sided",
+    "only_one_sided",
+    "superlative_shared",
+    "superlatives_unlike",
+    "superlative_one_sided",
+    "comparative_one_sided",
+    "hedged_a",
+    "hedged_b",
+    # Status of what is claimed (opened, closed, held, planned; membership, events) and participants.
+    "status_opposed",
+    "event_against_status",
+    "planned_one_sided",
+    "past_one_sided",
+    "passive_differs",
+    "participants_reversed",
+    # Words. pair_overlap: Jaccard of adjacent content stems; words_only: content stems that the other lacks, / 10, at most 1.
+    "pair_overlap",
+    "length_ratio",
+    "words_only_a",
+    "words_only_b",
+    "one_word_exchanged",
+    "first_stem_shared",
+    "last_stem_shared",
+    "text_equal",
+)
+"""The columns of `comparison_features`. All values lie in [0, 1]; without another word they are 0 or 1.
+
+Columns that end in `_a` or `_b`, `a_in_b` and `b_in_a` change places when the claims do; all others are symmetric.
+A trained checkpoint depends on this list: columns are only ever appended.
+"""
+
 # Statuses that cannot both be the last word on one thing.
 _OPPOSED_STATUS = (("start", "end"), ("holds", "past"), ("member", "end"), ("holds", "planned"))
 
@@ -161,14 +243,9 @@ def _features(a: str, b: str) -> dict[str, float]:
     return whole | _times(x, y) | _numbers(x, y) | _names(x, y) | _logic(x, y) | _status(x, y) | _overlap(x, y)
 
 
-COMPARISON_FEATURES: tuple[str, ...] = tuple(_features("", ""))
-"""The columns of `comparison_features`, in order. All lie in [0, 1]; those that end in `_a` or `_b`, `a_in_b` and `b_in_a`
-change places when the claims do, all others are symmetric. The first eighteen are the fields of `Comparison`."""
-
-
 def comparison_features(pairs: Sequence[tuple[str, str]]) -> Tensor:
-    """The features of claim pairs, `[P, F]` float32 in [0, 1], with the columns of COMPARISON_FEATURES."""
+    """The features of claim pairs (a, b), `[P, F]` float32 in [0, 1], with the columns of COMPARISON_FEATURES."""
     import torch
 
-    rows = [list(_features(a, b).values()) for a, b in pairs]
+    rows = [[features[name] for name in COMPARISON_FEATURES] for features in (_features(a, b) for a, b in pairs)]
     return torch.tensor(rows, dtype=torch.float32).reshape(len(pairs), len(COMPARISON_FEATURES))

@@ -16,40 +16,30 @@ _SCALES |= {f"{word}s": value for word, value in _SCALES.items() if len(word) > 
 _FRACTIONS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "fifth": 1 / 5, "tenth": 1 / 10}
 _FRACTIONS |= {"halves" if word == "half" else f"{word}s": value for word, value in _FRACTIONS.items()}
 _CURRENCIES = {word: (currency, float(units)) for word, currency, units in rows("currencies.tsv")}
-# Words before a number that change what it says, longest first.
-_PHRASES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("just", "under"), "below"),
-    (("just", "over"), "above"),
-    (("a", "little", "over"), "above"),
-    (("well", "over"), "min"),
-    (("at", "least"), "min"),
-    (("no", "fewer", "than"), "min"),
-    (("no", "less", "than"), "min"),
-    (("not", "less", "than"), "min"),
-    (("greater", "than"), "min"),
-    (("upwards", "of"), "min"),
-    (("at", "most"), "max"),
-    (("no", "more", "than"), "max"),
-    (("not", "more", "than"), "max"),
-    (("up", "to"), "max"),
-    (("more", "than"), "min"),
-    (("fewer", "than"), "max"),
-    (("less", "than"), "max"),
-    (("farther", "than"), "max"),
-    (("nearly",), "below"),
-    (("almost",), "below"),
-    (("close", "to"), "approx"),
-    (("over",), "min"),
-    (("exceeding",), "min"),
-    (("under",), "max"),
-    (("below",), "max"),
-    (("only",), "exact"),
+# Words before a number that change what it says, longest first; "more" and "fewer" exclude the number itself.
+_PHRASES: tuple[tuple[tuple[str, ...], str], ...] = tuple(
+    (tuple(phrase.split()), kind)
+    for kind, phrases in (
+        ("at least", ("no fewer than", "no less than", "not less than", "not fewer than")),
+        ("at most", ("no more than", "not more than", "not exceeding")),
+        ("below", ("just under", "just below", "a little under", "slightly under")),
+        ("above", ("just over", "just above", "a little over", "slightly over", "slightly more than")),
+        ("at least", ("at least", "a minimum of", "upwards of", "minimum")),
+        ("at most", ("at most", "up to", "a maximum of", "maximum")),
+        ("more", ("more than", "greater than", "larger than", "higher than", "well over", "in excess of", "over", "above", "exceeding")),
+        ("fewer", ("fewer than", "less than", "lower than", "smaller than", "farther than", "under", "below")),
+        ("below", ("nearly", "almost")),
+        ("approx", ("close to",)),
+    )
+    for phrase in phrases
 )
 
+_NO_GROUPS = str.maketrans("", "", ", ")
+
 TOKEN = re.compile(
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<!\d)\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?)"
     r"|(?P<code>[A-Za-z]{1,6}-?\d[\w]*)"
-    r"|(?P<word>(?:[A-Z]\.){2,}|[^\W\d_]+(?:['&.-][^\W\d_]+)*)"
+    r"|(?P<word>(?:[A-Z]\.){2,}|[A-Z]\.(?= [A-Z])|(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr|No)\.|[^\W\d_]+(?:['&.-][^\W\d_]+)*)"
     r"|(?P<symbol>[$€£¥%°~]|[^\w\s]|_)"
 )
 
@@ -73,8 +63,9 @@ class Token:
 class Quantity:
     """A value interval in base units. `dimension` is `count`, `ordinal`, `percent`, a currency, or a physical dimension.
 
-    `low` and `high` include rounding and words such as "about" or "more than"; either may be infinite.
-    `noun` holds the stems that name what is counted, nearest first; `value` is the stated number in base units.
+    `low` and `high` include rounding and words such as "about" or "more than"; either may be infinite, and `strict` says that
+    the finite end is excluded then. `noun` holds the stems that name what is counted, nearest first; `value` is the stated
+    number in base units, or the middle of a range; `vague` marks ranges and approximations.
     """
 
     text: str
@@ -83,12 +74,27 @@ class Quantity:
     high: float
     dimension: str
     noun: tuple[str, ...] = ()
+    strict: bool = False
+    vague: bool = False
 
     def agrees(self, other: Quantity) -> bool:
-        """Whether the intervals overlap by more than a touching end."""
+        """Whether both can hold of one thing: the intervals overlap by more than a touching end.
+
+        A bound ("more than 74") is held against the number as stated, since writers bound the figure that they read.
+        """
+        if self.is_bound and not other.is_bound:
+            low, high = (other.low, other.high) if other.vague else (other.value, other.value)
+            return (self.low < high and low < self.high) or (not self.strict and (low == self.high or high == self.low))
+        if other.is_bound and not self.is_bound:
+            return other.agrees(self)
         if self.low == self.high or other.low == other.high:
             return self.low <= other.high and other.low <= self.high
         return self.low < other.high and other.low < self.high
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the quantity is open on one side."""
+        return math.isinf(self.low) or math.isinf(self.high)
 
 
 def tokenize(text: str) -> list[Token]:
@@ -142,7 +148,7 @@ def _place(digits: str) -> float:
     """Half a unit of the last significant digit of a number in digits."""
     if "." in digits:
         return 0.5 * 10.0 ** -len(digits.partition(".")[2])
-    whole = digits.replace(",", "")
+    whole = digits.translate(_NO_GROUPS)
     return 0.5 * 10.0 ** (len(whole) - len(whole.rstrip("0"))) if whole.strip("0") else 0.5
 
 
@@ -150,13 +156,15 @@ def _read_number(tokens: list[Token], i: int) -> tuple[float, float, int] | None
     """Value, half a unit of its last significant digit, and the position after the number that starts at token i, in digits or words."""
     token = tokens[i]
     if token.kind == "number":
-        value = float(token.lower.replace(",", ""))
+        value = float(token.lower.translate(_NO_GROUPS))
         half = _place(token.lower)
         i += 1
     else:
         word = token.lower
         if word in ("a", "an") and i + 1 < len(tokens) and tokens[i + 1].lower in _SCALES:
             value, half, i = 1.0, 0.5, i + 1
+        elif word == "half" and i + 2 < len(tokens) and tokens[i + 1].lower in ("a", "an") and tokens[i + 2].lower in _SCALES:
+            value, half, i = 0.5, 0.05, i + 2
         elif word in _ONES or (word.partition("-")[0] in _ONES and word.partition("-")[2] in _ONES):
             value, half, i = _read_small(tokens, i)
         else:
@@ -216,8 +224,10 @@ def _widen(kind: str | None, value: float, half: float, *, exact: bool) -> tuple
         "approx": (value - vague, value + vague),
         "below": (value - vague, value + plain),
         "above": (value - plain, value + vague),
-        "min": (value, math.inf),
-        "max": (-math.inf, value),
+        "more": (value, math.inf),
+        "at least": (value, math.inf),
+        "fewer": (-math.inf, value),
+        "at most": (-math.inf, value),
     }.get(kind or "", (value - plain, value + plain))
 
 
@@ -279,6 +289,12 @@ def _read_quantity(text: str, tokens: list[Token], i: int, found: list[Quantity]
         after = i + 1 if token.lower in ORDINALS else i + 2
         found.append(Quantity(token.raw, value, value, value, "ordinal", _noun(tokens, after)))
         return after
+    if token.lower == "one" and not _noun(tokens, i + 1) and _find_unit(tokens, i + 1) is None:
+        return None  # "one of them", "this one"
+    clock = _read_clock(text, tokens, i)
+    if clock is not None:
+        found.append(clock[0])
+        return clock[1]
     number = _read_number(tokens, i)
     if number is None:
         return None
@@ -297,12 +313,32 @@ def _read_quantity(text: str, tokens: list[Token], i: int, found: list[Quantity]
     return _finish(text, tokens, i, after, (value, max(half, top_half), top), found)
 
 
+def _read_clock(text: str, tokens: list[Token], i: int) -> tuple[Quantity, int] | None:
+    """A time of day (9:30, 9:30 p.m., 6 am) in minutes after midnight."""
+    part = tokens[i : i + 4]
+    if part[0].kind != "number" or not part[0].lower.isdigit() or int(part[0].lower) > 24:
+        return None
+    minutes, after = 60 * int(part[0].lower), i + 1
+    if len(part) > 2 and part[1].lower == ":" and len(part[2].lower) == 2 and part[2].lower.isdigit() and int(part[2].lower) < 60:
+        minutes, after = minutes + int(part[2].lower), i + 3
+    half_day = re.match(r"\s*([ap])\.?m\b\.?", text[tokens[after - 1].end :], re.IGNORECASE)
+    if half_day is None and after == i + 1:
+        return None
+    end = tokens[after - 1].end
+    if half_day is not None:
+        minutes = minutes % 720 + (720 if half_day[1].lower() == "p" else 0)
+        end += half_day.end()
+        while after < len(tokens) and tokens[after].start < end:
+            after += 1
+    return Quantity(text[tokens[i].start : end], minutes, minutes, minutes, "time of day"), after
+
+
 def _is_score(tokens: list[Token], i: int) -> bool:
     """Whether a number, a hyphen and a smaller number stand without spaces: a score (3-1) or a model (747-8), no range."""
     part = tokens[i : i + 3]
     if [t.kind for t in part] != ["number", "symbol", "number"] or part[1].lower != "-" or part[0].end != part[2].start - 1:
         return False
-    return float(part[2].lower.replace(",", "")) <= float(part[0].lower.replace(",", ""))
+    return float(part[2].lower.translate(_NO_GROUPS)) <= float(part[0].lower.translate(_NO_GROUPS))
 
 
 def _is_ordinal(tokens: list[Token], i: int) -> bool:
@@ -323,10 +359,10 @@ def _read_upper(tokens: list[Token], i: int, after: int) -> tuple[float, float, 
 
 
 def _read_fraction(text: str, tokens: list[Token], i: int) -> tuple[Quantity, int] | None:
-    """Shares in words: half, a third, two thirds, three-quarters, one in five, nine out of ten, every second."""
+    """Shares: half, a third, two thirds, three-quarters, every second, one in five, nine out of ten; ratings: 7.5/10."""
     word = tokens[i].lower
     following = tokens[i + 1].lower if i + 1 < len(tokens) else ""
-    share, after = None, i + 1
+    share, after, half, dimension = None, i + 1, 2.0, "percent"
     head, _, tail = word.partition("-")
     if word == "half" and following not in ("a", "an"):
         share = 0.5
@@ -338,17 +374,34 @@ def _read_fraction(text: str, tokens: list[Token], i: int) -> tuple[Quantity, in
             share, after = _ONES.get(word, 1) * _FRACTIONS[following], i + 2
     elif word == "every" and following in ("second", "third", "fourth", "fifth", "tenth"):
         share, after = 1 / ORDINALS[following], i + 2
-    elif (word in _ONES or tokens[i].kind == "number") and (following == "in" or (following == "out" and tokens[i + 2 : i + 3])):
-        j = i + 2 if following == "in" else i + 3
-        other = _read_number(tokens, j) if j < len(tokens) else None
-        part = _read_number(tokens, i)
-        if other and part and part[2] == i + 1 and 0 < part[0] < other[0] <= 1000 and (following == "out" or other[0] <= 20):
-            share, after = part[0] / other[0], other[2]
+    elif word in _ONES or tokens[i].kind == "number":
+        ratio = _read_ratio(tokens, i)
+        if ratio is not None:
+            share, after, half = ratio
+            if not _noun(tokens, after) and tokens[i].kind == "number" and following != "in":
+                dimension = "rating"
     if share is None or share > 1:
         return None
-    low, high = _widen(_modifier(tokens, i), 100 * share, 2.0, exact=False)
+    kind = _modifier(tokens, i)
+    low, high = _widen(kind, 100 * share, half, exact=False)
     phrase = text[tokens[i].start : tokens[after - 1].end]
-    return Quantity(phrase, 100 * share, low, high, "percent", _noun(tokens, after)), after
+    noun = _noun(tokens, after) if dimension == "percent" else ()
+    strict, vague = kind in ("more", "fewer"), half == 2.0
+    return Quantity(phrase, 100 * share, low, high, dimension, noun, strict=strict, vague=vague), after
+
+
+def _read_ratio(tokens: list[Token], i: int) -> tuple[float, int, float] | None:
+    """The share in "one in five", "nine out of ten" and "7.5/10", the position after it, and its rounding in percent."""
+    following = [t.lower for t in tokens[i + 1 : i + 3]]
+    j = i + 3 if following == ["out", "of"] else i + 2 if following[:1] in (["in"], ["/"]) else None
+    if j is None or j >= len(tokens):
+        return None
+    part, whole = _read_number(tokens, i), _read_number(tokens, j)
+    limit = 20 if following[0] == "in" else 1000
+    if part is None or whole is None or part[2] != i + 1 or not 0 < part[0] <= whole[0] <= limit or whole[0] == 1:
+        return None
+    digits = tokens[i].kind == "number" and tokens[j].kind == "number"
+    return part[0] / whole[0], whole[2], 100 * part[1] / whole[0] if digits and part[1] <= 0.5 else 2.0
 
 
 def _finish(text: str, tokens: list[Token], i: int, after: int, number: tuple[float, float, float | None], found: list[Quantity]) -> int:
@@ -374,14 +427,17 @@ def _finish(text: str, tokens: list[Token], i: int, after: int, number: tuple[fl
         (dimension, factor), after = _CURRENCIES[following[0]], after + 1
     elif unit is not None:
         (factor, offset, dimension), after = unit
+        if before == "minus" or (offset and before == "-"):
+            value, start = -value, i - 1
     else:
         after = start_after
         noun = _noun(tokens, after) or _noun_before(tokens, i)
-    low, high = _widen(_modifier(tokens, start), value, half, exact=dimension == "count")
+    kind = _modifier(tokens, start)
+    low, high = _widen(kind, value, half, exact=dimension == "count")
     if top is not None:
         slack = high - value if math.isfinite(high) else 0.0
         value, low, high = (value + top) / 2, value - slack, top + slack
-    rate = _find_rate(tokens, after) if dimension not in ("count", "percent") and after > start_after else None
+    rate = _find_rate(tokens, after) if dimension not in ("count", "percent") else None
     if rate is not None:
         (divisor, _, per), after = rate
         factor, dimension = factor / divisor, f"{dimension} / {per}"
@@ -392,6 +448,8 @@ def _finish(text: str, tokens: list[Token], i: int, after: int, number: tuple[fl
         high * factor + offset,
         dimension,
         noun,
+        strict=kind in ("more", "fewer"),
+        vague=top is not None or kind in ("approx", "below", "above"),
     )
     if found and _continues(found[-1], quantity, text, tokens[i].start):
         previous = found.pop()

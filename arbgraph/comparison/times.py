@@ -24,7 +24,7 @@ _PATTERN = re.compile(
     | (?P<mdy>\b(?P<mdy_m>{_MONTH})\b\.?\s+(?:the\s+)?(?P<mdy_d>[0-3]?\d)(?:st|nd|rd|th)?\b(?!,\d{{3}})(?:,?\s+(?P<mdy_y>{_YEAR})\b)?)
     | (?P<my>\b(?P<my_m>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<my_y>{_YEAR})\b)
     | (?P<decade>\b(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?(?:(?P<dec_y>(?:1\d|20)\d0)s|(?<=the\ )(?P<dec_w>{"|".join(_DECADES)}))\b)
-    | (?P<century>\b(?:(?P<cen_n>\d{{1,2}})(?:st|nd|rd|th)|(?P<cen_w>{_WORD_ORDINAL}))[\s-]century\b)
+    | (?P<century>\b(?:(?P<cen_n>\d{{1,2}})(?:st|nd|rd|th)|(?P<cen_t>twenty-)?(?P<cen_w>{_WORD_ORDINAL}))[\s-]century\b)
     | (?P<range>\b(?P<ran_a>{_YEAR})\s*(?:-|\bto\b|\buntil\b|\band\b)\s*(?P<ran_b>{_YEAR}|\d\d)\b(?!-))
     | (?P<part>\b(?P<par_w>early|mid|late|spring|summer|autumn|fall)[\s-]+(?:of\s+|in\s+)?(?P<par_y>{_YEAR})\b)
     | (?P<year>(?<![\d.,$€£-])\b(?P<yea_y>{_YEAR})\b(?![\d%°]|[.,]\d))
@@ -38,7 +38,7 @@ _BEFORE_YEAR = re.compile(
 )
 _AFTER_COUNT = re.compile(r"\s+(?:[a-z]+(?:\s+(?:and\s+)?[a-z]+)?s|people|men|women|children|sheep|cattle|staff|km|kg|m|ft|percent|per)\b")
 _OPEN = re.compile(
-    r"\b(?:(?P<from>since|after|from|as of|as from)|(?P<to>before|until|till|by|up to|prior to|no later than))"
+    r"\b(since|after|from|as of|as from|before|until|till|by|up to|prior to|no later than)"
     r"\s+(?:the\s+)?(?:end\s+of\s+|start\s+of\s+)?$",
     re.IGNORECASE,
 )
@@ -58,6 +58,11 @@ class TimeSpan:
     year: int | None = None
     month: int | None = None
     day: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the time is a bound: since, after, before, until."""
+        return math.isinf(self.start) or math.isinf(self.end)
 
     def compatible(self, other: TimeSpan, *, open_ended: bool = False) -> bool:
         """Whether both can name one time: intervals overlap or, without a year, what both state of month and day is equal."""
@@ -79,6 +84,15 @@ def _bounds(year: int, month: int, day: int | None) -> tuple[float, float] | Non
     except ValueError:  # 31 February
         return None
     return first, first if day else _month_end(year, month)
+
+
+def _opened(word: str, start: float, end: float) -> tuple[float, float]:
+    """The interval after the word before a time: "before" and "after" leave the time itself out."""
+    if word in ("before", "prior to"):
+        return -math.inf, start - 1
+    if word == "after":
+        return end + 1, math.inf
+    return (start, math.inf) if word in ("since", "from", "as of", "as from") else (-math.inf, end)
 
 
 def _year_is_count(text: str, match: re.Match[str]) -> bool:
@@ -111,7 +125,7 @@ def _period_reading(group: dict[str, str | None], kind: str) -> Reading | None:
         first = int(group["dec_y"] or _DECADES[str(group["dec_w"]).lower()])
         return None, None, None, _years(first, first + 9)
     if kind == "century":
-        number = int(group["cen_n"] or ORDINALS[str(group["cen_w"]).lower()])
+        number = int(group["cen_n"] or ORDINALS[str(group["cen_w"]).lower()] + (20 if group["cen_t"] else 0))
         return (None, None, None, _years(100 * number - 99, 100 * number)) if 1 <= number <= 30 else None
     if kind == "range":
         first, last = str(group["ran_a"]), str(group["ran_b"])
@@ -161,6 +175,6 @@ def read_times(text: str) -> tuple[list[TimeSpan], frozenset[int], list[tuple[in
         start, end = bounds
         relation = _OPEN.search(text, 0, match.start())
         if relation is not None and not match["range"]:
-            start, end = (start, math.inf) if relation["from"] else (-math.inf, end)
+            start, end = _opened(relation[1].lower(), start, end)
         spans.append(TimeSpan(match[0], start, end, bounds, year, month, day))
     return spans, frozenset(years), used
