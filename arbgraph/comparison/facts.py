@@ -141,7 +141,7 @@ def _starts_name(tokens: list[Token], i: int, shouting: bool) -> bool:
 
 
 def _name(tokens: list[Token], text: str) -> Name:
-    words = tuple(token.lower.removesuffix("'s").removesuffix(".") if len(token.raw) > 2 else token.lower for token in tokens)
+    words = tuple(_bare(token) if "." in token.raw[:-1] else token.lower.removesuffix("'s").removesuffix(".") for token in tokens)
     if words[0] == "the" and len(words) > 1:
         words = words[1:]
     core = tuple(word for word in words if word not in TITLE_WORDS) or words

@@ -442,7 +442,7 @@ def _finish(text: str, tokens: list[Token], i: int, after: int, number: tuple[fl
         (divisor, _, per), after = rate
         factor, dimension = factor / divisor, f"{dimension} / {per}"
     quantity = Quantity(
-        text[tokens[i].start : tokens[after - 1].end],
+        text[tokens[start].start : tokens[after - 1].end],
         value * factor + offset,
         low * factor + offset,
         high * factor + offset,
