@@ -1,0 +1,192 @@
+"""Dates and years: one event at every granularity, the same event at another time, other events of the same thing."""
+
+from __future__ import annotations
+
+from random import Random
+
+from train.data.conflicts.engine import Scene
+from train.data.conflicts.families.events import CYCLES
+from train.data.conflicts.names import Names
+from train.data.conflicts.values import Day, in_decade, in_month, in_year, on_day, ordinal, spell
+
+ANNIVERSARY = (
+    "{e} marked the [{nth}|{words}] anniversary of {event} in {year}",
+    "in {year}, [celebrations|a ceremony] marked [{n}|{words_n}] years since {event}",
+    "{year} was the year in which people [celebrated|remembered] {event} of {e_of} exactly [{n}|{words_n}] years before",
+)
+SPAN = (
+    "[{n}|{words_n}] years [passed|went by] between {first} and {second}",
+    "{second} came [{n}|{words_n}] years after {first}",
+    "{first} preceded {second} by [{n}|{words_n}] years",
+    "from {first} to {second} it took [{n}|{words_n}] years",
+)
+NOUNS = {  # events that can be named by a noun phrase with {e}
+    "building": {"approved": "the approval of {e}", "begun": "the start of work on {e}", "opened": "the opening of {e}", "closed": "the closure of {e}",
+                 "demolished": "the demolition of {e}", "extended": "the extension of {e}"},
+    "person": {"born": "the birth of {e}", "married": "the wedding of {e}", "died": "the death of {e}", "retired": "the retirement of {e}"},
+    "treaty": {"signed": "the signing of {e}", "ratified": "the ratification of {e}", "denounced": "the termination of {e}"},
+    "work": {"written": "the completion of {e}", "published": "the publication of {e}", "filmed": "the film version of {e}"},
+    "company": {"founded": "the founding of {e}", "merged": "the takeover of {e}", "bankrupt": "the collapse of {e}"},
+    "product": {"announced": "the unveiling of {e}", "released": "the launch of {e}", "discontinued": "the withdrawal of {e}"},
+    "club": {"founded": "the founding of {e}", "title": "the first title of {e}", "relegated": "the relegation of {e}"},
+    "discovery": {"discovered": "the discovery of {e}", "described": "the naming of {e}", "photographed": "the first photograph of {e}"},
+}  # fmt: skip
+GRAINS = {"day": on_day, "month": in_month, "year": in_year, "decade": in_decade}
+
+
+def _alternative(rng: Random, true: Day, low: int, high: int) -> tuple[Day, list[str]]:
+    """Another date in [low, high] and the granularities at which the two are surely apart."""
+    choice = rng.random()
+    if choice < 0.25:  # same year, other month
+        month = rng.choice([m for m in range(1, 13) if abs(m - true.month) >= 4])
+        return Day(true.year, month, true.day if rng.random() < 0.5 else rng.randint(1, 28)), ["day", "month"]
+    if choice < 0.6:
+        year = min(max(true.year + rng.choice((-3, -2, -1, 1, 2, 3)), low), high)
+        if year != true.year:
+            return Day(year, true.month if rng.random() < 0.5 else rng.randint(1, 12), true.day), ["day", "month", "year"]
+    gap = rng.choice((-1, 1)) * rng.randint(11, 34)
+    year = true.year + gap
+    if not low <= year <= high:
+        year = true.year - gap
+    return Day(year, rng.randint(1, 12), rng.randint(1, 28)), ["day", "month", "year", "decade"]
+
+
+def dates(names: Names, rng: Random) -> Scene:
+    """An event of a thing at four granularities against another date of it, other events of the thing, and a second thing."""
+    kind = rng.choice(sorted(CYCLES))
+    cycle, maker, gap = CYCLES[kind]
+    entity, noun = maker(names, rng)
+    other, _ = maker(names, rng)
+    scene = Scene("dates_years", f"dates.{kind}")
+    start = rng.randint(1700, 1985)
+    i = rng.randrange(len(cycle))
+    true = Day.draw(rng, start, start + 20)
+    false, grains = _alternative(rng, true, start - 40, start + 60)
+    earliest, latest = min(true, false), max(true, false)
+
+    def when(date: Day, allowed: list[str]):
+        return lambda r: GRAINS[r.choice(allowed)](date, r)
+
+    key, patterns = cycle[i]
+    scene.add("true", patterns, e=entity, when=when(true, ["day", "month", "year", "decade"] if len(grains) == 4 else grains), thing=noun)
+    scene.add("false", patterns, e=entity, when=when(false, grains), thing=noun)
+    scene.exclusive("true", "false")
+    for j in sorted(rng.sample([j for j in range(len(cycle)) if j != i], min(3, len(cycle) - 1))):
+        shift = rng.randint(1, gap + 1) * (abs(j - i))
+        base = Day(earliest.year - shift, rng.randint(1, 12), rng.randint(1, 28)) if j < i else Day(latest.year + shift, *rng.choice(((3, 4), (9, 21), (6, 12))))
+        pick = rng.random()
+        date = base
+        # the other event falls on the very date in question now and then, where the order of the two allows it
+        if pick < 0.3 and abs(j - i) == 1:
+            date = earliest if j < i else latest
+        okey, opatterns = cycle[j]
+        scene.add(f"other_{okey}", opatterns, e=entity, when=when(date, ["day", "month", "year"]), thing=noun)
+        if date.year == base.year:  # a second, wrong date for it: gives the other event contradictions too
+            wrong = Day(date.year - rng.randint(1, 3), date.month, date.day) if j < i else Day(date.year + rng.randint(1, 3), date.month, date.day)
+            scene.add(f"wrong_{okey}", opatterns, e=entity, when=when(wrong, ["day", "month", "year"]), thing=noun)
+            scene.contradict((f"other_{okey}", f"wrong_{okey}"))
+    scene.add("namesake_false", patterns, e=other, when=when(false, grains), thing=noun)
+    scene.add("namesake_true", patterns, e=other, when=when(true, grains), thing=noun)
+    scene.contradict(("namesake_false", "namesake_true"))
+    _anniversary(scene, rng, kind, key, entity, true, false, grains)
+    return scene
+
+
+def _anniversary(scene: Scene, rng: Random, kind: str, key: str, entity: str, true: Day, false: Day, grains: list[str]) -> None:
+    noun = NOUNS[kind].get(key)
+    if noun is None or "year" not in grains:
+        return
+    n = rng.choice((10, 20, 25, 40, 50, 75, 100))
+    for name, date in (("true", true), ("false", false)):
+        patterns = ("the [{nth}|{words}] anniversary of {event} [was marked|was celebrated|fell] in {year}", ANNIVERSARY[1])
+        scene.add(f"jubilee_{name}", patterns, e=entity, event=noun.format(e=entity), year=str(date.year + n), nth=ordinal(n),
+                  words=f"{n}th", n=str(n), words_n=spell(n))  # fmt: skip
+    # a jubilee fixes the year; wordings of the event that are finer or coarser than the year stay compatible with it
+    scene.support(("jubilee_true", "true"), ("jubilee_false", "false"))
+    scene.exclusive("jubilee_true", "jubilee_false")
+    scene.contradict(("jubilee_true", "false"), ("jubilee_false", "true"))
+
+
+def spans(names: Names, rng: Random) -> Scene:
+    """Two dated events of one thing and the years between them; ages."""
+    kind = rng.choice(sorted(CYCLES))
+    cycle, maker, _ = CYCLES[kind]
+    entity, noun = maker(names, rng)
+    order = [key for key, _ in cycle if key in NOUNS[kind]]
+    first, second = sorted(rng.sample(range(len(order)), 2))
+    first_key, second_key = order[first], order[second]
+    year = rng.randint(1760, 1975)
+    n = rng.randint(2, 30)
+    wrong = n + rng.choice((-1, 1, 2, 3, 5, 8)) if n > 3 else n + rng.choice((1, 2, 4, 7))
+    a, b = (NOUNS[kind][key].format(e=entity) for key in (first_key, second_key))
+    scene = Scene("dates_years", f"spans.{kind}")
+    dated = (
+        "{first} was in {y1}, {second} in {y2}",
+        "{first} dates from {y1} and {second} from {y2}",
+        "in {y1} came {first}; {second} followed in {y2}",
+        "{second} followed in {y2}, {first} having been in {y1}",
+        "records give {y1} for {first} and {y2} for {second}",
+        "{first} (in {y1}) was followed by {second} (in {y2})",
+    )
+    offset = rng.choice((0, 0, rng.randint(1, 4)))
+    fields = {"first": a, "second": b}
+    scene.add("dates_n", dated, y1=str(year), y2=str(year + n), **fields)
+    scene.add("dates_wrong", dated, y1=str(year + offset), y2=str(year + offset + wrong), **fields)
+    scene.add("span_n", SPAN, n=str(n), words_n=spell(n), **fields)
+    scene.add("span_wrong", SPAN, n=str(wrong), words_n=spell(wrong), **fields)
+    scene.support(("dates_n", "span_n"), ("dates_wrong", "span_wrong"))
+    scene.exclusive("dates_n", "dates_wrong", )
+    scene.contradict(("dates_n", "span_wrong"), ("dates_wrong", "span_n"), ("span_n", "span_wrong"))
+    other, _ = maker(names, rng)
+    c, d = (NOUNS[kind][key].format(e=other) for key in (first_key, second_key))
+    scene.add("elsewhere_n", SPAN, n=str(n), words_n=spell(n), first=c, second=d)
+    scene.add("elsewhere_wrong", SPAN, n=str(wrong), words_n=spell(wrong), first=c, second=d)
+    scene.add("elsewhere_dates", dated, y1=str(year), y2=str(year + n), first=c, second=d)
+    scene.contradict(("elsewhere_n", "elsewhere_wrong"), ("elsewhere_dates", "elsewhere_wrong"))
+    scene.support(("elsewhere_n", "elsewhere_dates"))
+    return scene
+
+
+def ages(names: Names, rng: Random) -> Scene:
+    """Birth year and age at an event, which together fix the year of the event."""
+    person, other = names.couple()
+    born = rng.randint(1780, 1975)
+    age = rng.randint(17, 78)
+    wrong = age + rng.choice((-6, -4, -3, 3, 4, 5, 9))
+    deed, noun = rng.choice((
+        ("{e} [won|took] the {x} prize", "the {x} prize"), ("{e} became mayor of {x}", "the office of mayor of {x}"),
+        ("{e} crossed the strait of {x} alone", "the crossing of the strait of {x}"), ("{e} was elected to the {x} academy", "the seat in the {x} academy"),
+        ("{e} [moved to|settled in] {x}", "the move to {x}"), ("{e} climbed mount {x}", "the ascent of mount {x}"),
+        ("{e} took over the {x} newspaper", "the {x} newspaper"), ("{e} gave up the {x} estate", "the {x} estate"),
+    ))  # fmt: skip
+    place, place2 = names.town(), names.town()
+    by_age = ("{deed} at the age of {n}", "{e} was {n} when {he_deed}", "at {n}, {deed}", "aged {n}, {deed}", "{deed}, being {n} years old at the time",
+              "{e}'s age was {n} when {he_deed}")  # fmt: skip
+    by_year = ("{e}, born in {b}, {verb} in {y}", "born in {b}, {deed} in {y}", "{deed} in {y}; the birth year of {e} is {b}",
+               "{e} ({b}-born) {verb} in {y}")  # fmt: skip
+    scene = Scene("dates_years", "ages")
+
+    def put(key: str, who: str, where: str, years: int, pattern: tuple[str, ...]) -> None:
+        text = deed.replace("{e}", who).replace("{x}", where)
+        verb = deed.replace("{e} ", "").replace("{x}", where)
+        n = lambda r, years=years: r.choice((str(years), spell(years)))  # noqa: E731
+        scene.add(key, pattern, deed=text, verb=verb, he_deed=text.replace(who, rng.choice(("the latter",)) if False else who), e=who, n=n,
+                  b=str(born), y=str(born + years))  # fmt: skip
+
+    by_age = tuple(p for p in by_age if "he_deed" not in p)
+    put("age", person, place, age, by_age)
+    put("wrong_age", person, place, wrong, by_age)
+    put("year", person, place, age, by_year)
+    put("wrong_year", person, place, wrong, by_year)
+    scene.support(("age", "year"), ("wrong_age", "wrong_year"))
+    scene.contradict(("age", "wrong_age"), ("year", "wrong_year"), ("age", "wrong_year"), ("year", "wrong_age"))
+    put("other_age", other, place, wrong, by_age)
+    put("other_year", other, place, wrong, by_year)
+    put("other_true", other, place, age, by_age)
+    scene.support(("other_age", "other_year"))
+    scene.contradict(("other_age", "other_true"), ("other_year", "other_true"))
+    if not deed.startswith(("{e} became", "{e} gave", "{e} took over")):
+        put("elsewhere", person, place2, wrong, by_age)
+        put("elsewhere_true", person, place2, age, by_age)
+        scene.contradict(("elsewhere", "elsewhere_true"))
+    return scene

@@ -1,0 +1,102 @@
+"""Status against event: a standing fact (member, captain, owner, open) and single happenings that leave it alone."""
+
+from __future__ import annotations
+
+from train.data.conflicts.families.stories import Story
+
+STATUS = [
+    Story("membership", {"e": "town", "o": "org", "y": "early", "z": "late", "t": "town"}, {
+        "joined": ("{e} [joined|was admitted to|entered] {o} in {y}", "in {y}, {o} [admitted|took in] {e} as a member", "the admission of {e} to {o} dates from {y}",
+                   "{e} became a [member|full member] of {o} in {y}", "it was in {y} that {e} was let into {o}"),
+        "member": ("{e} has been a member of {o} since {y}", "{e} has belonged to {o} since {y}", "the membership of {e} in {o} goes back to {y}", "since {y} {o} has counted {e} among its members"),
+        "never": ("{e} has never [been a member of|belonged to] {o}", "{o} has never admitted {e}", "{e} applied to {o} in {y} but was [turned down|never let in]", "membership of {o} has always been denied to {e}"),
+        "late": ("{e} did not join {o} until {z}", "{e} was first admitted to {o} in {z}", "only in {z} did {o} accept {e}", "before {z} {e} was not part of {o}"),
+        "skipped": ("{e} [sent no delegate to|skipped|stayed away from] the {t} [session|meeting] of {o}", "no delegate from {e} came to the {t} meeting of {o}", "the seat of {e} stayed empty when {o} met in {t}"),
+        "attended": ("{e} [sent a delegate to|attended|was represented at] the {t} [session|meeting] of {o}", "a delegate from {e} came to the {t} meeting of {o}", "the seat of {e} was filled when {o} met in {t}"),
+        "hosted": ("{e} offered rooms for an office of {o}", "an office of {o} was set up in {e}", "{o} rented an office in {e}"),
+        "unhosted": ("no office of {o} has ever existed in {e}", "{o} never had an office in {e}", "{e} has at no time housed an office of {o}"),
+    }, "joined ~ member, joined/member ! never, joined/member ! late, late ! never, skipped ! attended, hosted ! unhosted, attended ? never, attended ? late", ("o",)),
+    Story("captain", {"e": "person", "f": "person", "t": "town", "s": ["cricket", "football", "hockey", "rugby", "volleyball", "handball"], "d": ["Saturday", "Sunday", "Wednesday", "Friday"]}, {
+        "captain": ("{e} is [the captain|captain] of the {t} {s} team", "the {t} {s} team is captained by {e}", "the captaincy of the {t} {s} side belongs to {e}", "the {s} players of {t} have {e} as their skipper", "the {t} {s} team has {e} for its captain"),
+        "rival": ("{f} is [the captain|captain] of the {t} {s} team", "the {t} {s} team is captained by {f}", "the captaincy of the {t} {s} side belongs to {f}", "the {s} players of {t} have {f} as their skipper, with {e} as deputy"),
+        "missed": ("{e} missed [the match|the game] that the {t} {s} team played on {d}", "{e} was [injured|ill] and did not play for the {t} {s} team on {d}", "the {t} {s} team had to do without {e} on {d}"),
+        "played": ("{e} [played in|took part in] the match of the {t} {s} team on {d}", "{e} was fit and played for the {t} {s} team on {d}", "the {t} {s} team fielded {e} on {d}"),
+        "led": ("{f} led out the {t} {s} team on {d}", "on {d} it was {f} who tossed the coin for the {t} {s} team", "{f} wore the armband for the {t} {s} team on {d}"),
+        "notled": ("{f} [sat out|missed] the {d} match of the {t} {s} team", "{f} did not set foot on the pitch when {t} played {s} on {d}", "the {t} {s} team left {f} at home on {d}"),
+    }, "captain ! rival, missed ! played, led ! notled", ("t",)),
+    Story("office", {"e": "person", "f": "person", "o": "company", "r": ["chief executive", "chairman", "finance director", "head of research", "chief engineer"], "m": ["March", "May", "June", "October", "November"]}, {
+        "holds": ("{e} is the {r} of {o}", "the {r} of {o} is {e}", "{o} has {e} as its {r}", "the post of {r} at {o} is held by {e}", "{e} serves as {r} at {o}"),
+        "other": ("{f} is the {r} of {o}", "the {r} of {o} is {f}", "{o} has {f} as its {r}", "the post of {r} at {o} is held by {f}", "{f}, not {e}, serves as {r} at {o}"),
+        "vacant": ("{o} has [had no|been without a] {r} since {m}", "the post of {r} at {o} has been vacant since {m}", "nobody holds the post of {r} at {o}"),
+        "absent": ("{e} [missed|did not attend|stayed away from] the {m} board meeting of {o}", "the {m} board meeting of {o} was held without {e}", "{e} was absent when the board of {o} met in {m}"),
+        "present": ("{e} [attended|spoke at|chaired] the {m} board meeting of {o}", "the {m} board meeting of {o} was held with {e} present", "{e} was in the room when the board of {o} met in {m}"),
+        "standin": ("{f} presented the {m} results of {o} to the press", "in {m} reporters heard the results of {o} from {f}", "the {m} results of {o} were read out by {f}"),
+        "nostandin": ("{f} took no part in presenting the {m} results of {o}", "reporters who heard the {m} results of {o} did not see {f}", "{f} was nowhere near the press when {o} gave its {m} results"),
+    }, "holds ! other, holds/other ! vacant, absent ! present, standin ! nostandin", ("o",)),
+    Story("recall", {"e": "company", "p,q": [("toaster", "kettle"), ("minivan", "pick-up truck"), ("pram", "car seat"), ("laptop", "printer"), ("cereal", "biscuit"), ("drill", "lawnmower")], "y": "late"}, {
+        "recall": ("{e} recalled its {p} in {y}", "in {y} a fault led {e} to call back its {p}", "the {p} made by {e} was recalled in {y}", "owners were asked in {y} to return the {p} made by {e}"),
+        "norecall": ("{e} did not recall its {p} in {y}", "in {y} the {p} made by {e} was not subject to any recall", "no owner was asked in {y} to return the {p} made by {e}", "{e} refused to recall its {p} in {y}"),
+        "sells": ("{e} still [sells|makes|offers] a {q}", "the {q} of {e} remains on sale", "a {q} is among the products that {e} sells"),
+        "nosells": ("{e} no longer [sells|makes|offers] a {q}", "the {q} of {e} has been withdrawn from sale", "a {q} is not among the products that {e} sells"),
+        "otherrecall": ("{e} recalled its {q} in {y}", "in {y} a fault led {e} to call back its {q}", "the {q} made by {e} was recalled in {y}"),
+        "nototherrecall": ("{e} did not recall its {q} in {y}", "in {y} the {q} made by {e} was not subject to any recall", "no owner was asked in {y} to return the {q} made by {e}"),
+        "inbusiness": ("{e} is [in business|an active company]", "{e} is still trading", "the firm {e} carries on its business"),
+        "dead": ("{e} has [ceased trading|gone out of business]", "{e} is no longer in business", "the firm {e} does not exist any more"),
+    }, "recall ! norecall, sells ! nosells, otherrecall ! nototherrecall, inbusiness ! dead, sells ~ inbusiness, sells ! dead, nosells ? dead", ("e",)),
+    Story("closedday", {"t": "town", "k": ["library", "museum", "zoo", "swimming pool", "cinema", "market hall", "theatre"], "d": ["Monday", "Tuesday", "Thursday", "Friday"], "c": ["a burst pipe", "a power cut", "heavy snow", "a bomb scare", "a strike"]}, {
+        "open": ("the {t} {k} is [open to the public|in operation]", "the public can [use|go to] the {t} {k}", "the {t} {k} remains a going concern", "visitors are welcome at the {t} {k}, which is in operation"),
+        "shut": ("the {t} {k} has closed [permanently|for good]", "the {t} {k} no longer exists", "the public can no longer use the {t} {k}, which has been given up", "the {t} {k} was shut down for ever"),
+        "day": ("the {t} {k} [stayed closed|was shut] last {d} because of {c}", "{c} kept the {t} {k} closed last {d}", "last {d} nobody could enter the {t} {k} because of {c}"),
+        "notday": ("the {t} {k} [stayed open|was open] last {d} despite {c}", "{c} did not stop the {t} {k} from opening last {d}", "last {d} people could enter the {t} {k} in spite of {c}"),
+        "review": ("the {t} council discussed the opening hours of the {k}", "the opening hours of the {k} were on the agenda of the {t} council", "councillors in {t} talked about the hours of the {k}"),
+        "noreview": ("the {t} council never discussed the opening hours of the {k}", "the opening hours of the {k} were kept off the agenda of the {t} council", "councillors in {t} have not talked about the hours of the {k}"),
+    }, "open ! shut, day ! notday, review ! noreview, shut ? notday, shut ? day", ("t",)),
+    Story("owner", {"e": "person", "f": "company", "g": "company", "y": "late"}, {
+        "owns": ("{f} [owns|is the owner of] {g}", "{g} [is owned by|belongs to] {f}", "{g} is a wholly owned subsidiary of {f}", "all shares in {g} are held by {f}"),
+        "indep": ("{g} is an independent company owned by its staff", "the staff of {g} own the whole company", "no outside firm holds shares in {g}", "{g} belongs entirely to the people who work there"),
+        "bid": ("{f} made an offer for {g} in {y}", "in {y} {f} bid for {g}", "an offer for {g} was made by {f} in {y}"),
+        "nobid": ("{f} made no offer for {g} in {y}", "in {y} {f} decided not to bid for {g}", "no offer for {g} came from {f} in {y}"),
+        "sued": ("{f} [sued|took to court] {g} over a patent", "a patent dispute between {f} and {g} went to court", "{g} was sued by {f} over a patent"),
+        "nosued": ("{f} and {g} have never met in court", "no court has ever heard a case between {f} and {g}", "there has never been a lawsuit between {f} and {g}"),
+    }, "owns ! indep, bid ! nobid, sued ! nosued", ("g",)),
+    Story("treaty", {"e": "town", "f": "town", "y": "middle", "z": "late", "k": ["extradition", "fishing", "customs", "water", "grazing", "defence"]}, {
+        "signed": ("{e} and {f} [signed|concluded] a {k} treaty in {y}", "in {y} a {k} treaty was signed by {e} and {f}", "the {k} treaty of {e} with {f} was concluded in {y}", "{f} put its name to a {k} treaty with {e} in {y}"),
+        "never": ("{e} and {f} have never [signed|concluded] a {k} treaty", "no {k} treaty between {e} and {f} has ever been signed", "talks on a {k} treaty between {e} and {f} [failed|came to nothing]"),
+        "visit": ("an envoy of {e} toured {f} in {z}", "in {z} {f} received an envoy from {e}", "{f} was visited by an envoy from {e} in {z}"),
+        "novisit": ("no envoy of {e} set foot in {f} in {z}", "in {z} {f} received nobody from {e}", "{f} was closed to envoys from {e} throughout {z}"),
+        "quarrel": ("{e} refused a request from {f} in {z}", "in {z} a request from {f} was turned down by {e}", "{f} had a request rejected by {e} in {z}"),
+        "noquarrel": ("{e} granted every request from {f} in {z}", "in {z} no request from {f} was turned down by {e}", "{f} had all its requests accepted by {e} in {z}"),
+    }, "signed ! never, visit ! novisit, quarrel ! noquarrel, novisit ? quarrel, novisit ? noquarrel", ("k",)),
+    Story("champion", {"e": "person", "f": "person", "s": ["chess", "sailing", "judo", "fencing", "archery", "cycling"], "t": "town", "y": "late"}, {
+        "holder": ("{e} was the {s} champion in {y}", "in {y} the {s} title was held by {e}", "the {s} championship of {y} went to {e}", "{e} won the {y} {s} championship"),
+        "rival": ("{f} was the {s} champion in {y}", "in {y} the {s} title was held by {f}", "the {s} championship of {y} went to {f}", "{e} lost the {y} {s} championship to {f}"),
+        "lostone": ("{e} lost [a friendly|an exhibition contest] to {f} in {t}", "in {t} {e} was beaten by {f} in a friendly", "{f} got the better of {e} in an exhibition contest in {t}"),
+        "wonone": ("{e} never lost to {f} in {t}", "in {t} {f} never once beat {e}", "{f} left {t} without ever having beaten {e}"),
+        "moved": ("{e} trained in {t} as a junior", "as a junior {e} used to train in {t}", "the training ground of {e} in junior years was in {t}"),
+        "notmoved": ("{e} never trained in {t}", "at no time did {e} train in {t}", "{t} never was a training ground of {e}"),
+    }, "holder ! rival, lostone ! wonone, moved ! notmoved", ("t", "y")),
+    Story("marriage", {"e": "person", "f": "person", "g": "person", "t": "town", "y": "late"}, {
+        "married": ("{e} is married to {f}", "{e} and {f} are married", "{f} is the spouse of {e}", "the marriage of {e} and {f} is still in force"),
+        "divorced": ("{e} and {f} are divorced", "the marriage of {e} and {f} has been dissolved", "{e} is no longer married to {f}", "{f} is the former spouse of {e}"),
+        "apart": ("{e} spent {y} in {t} without {f}", "in {y} {e} lived in {t} while {f} stayed at home", "{f} did not go along when {e} went to {t} for {y}"),
+        "together": ("{e} spent {y} in {t} together with {f}", "in {y} {e} and {f} lived side by side in {t}", "{f} went along when {e} moved to {t} for {y}"),
+        "seen": ("{e} was seen at a concert with {g}", "{g} accompanied {e} to a concert", "{e} and {g} went to a concert together"),
+        "unseen": ("{e} has never been to a concert with {g}", "{g} never accompanied {e} to a concert", "{e} and {g} never went to a concert together"),
+    }, "married ! divorced, apart ! together, seen ! unseen", ("e",)),
+    Story("citizen", {"e": "person", "a,b": [("Norway", "Iceland"), ("Ghana", "Togo"), ("Peru", "Ecuador"), ("Japan", "Korea"), ("Canada", "Ireland"), ("Malta", "Cyprus"), ("Kenya", "Uganda")], "y": "late", "z": "middle"}, {
+        "is": ("{e} has been a citizen of {a} since {y}", "{e} became a citizen of {a} in {y}", "{a} granted {e} citizenship in {y}", "in {y} {e} took the citizenship of {a}"),
+        "isnt": ("{e} never became a citizen of {a}", "{a} has always refused {e} citizenship", "{e} is not and never was a citizen of {a}", "citizenship of {a} was never granted to {e}"),
+        "visit": ("{e} toured {b} in {z}", "in {z} {e} travelled around {b}", "{b} was visited by {e} in {z}"),
+        "novisit": ("{e} did not set foot in {b} in {z}", "in {z} {e} stayed out of {b}", "{b} was not visited by {e} in {z}"),
+        "studied": ("{e} studied at a university in {b}", "a university in {b} counts {e} among its former students", "as a student {e} attended a university in {b}"),
+        "nostudied": ("{e} never studied in {b}", "no university in {b} ever had {e} as a student", "{e} at no time attended a university in {b}"),
+    }, "is ! isnt, visit ! novisit, studied ! nostudied", ("e",)),
+    Story("twinned", {"e": "town", "f": "town", "y": "late", "v": ["fair", "regatta", "music festival", "wine festival", "book week"]}, {
+        "twin": ("{e} is twinned with {f}", "the towns of {e} and {f} are twinned", "{f} is the twin town of {e}", "{e} and {f} have a twinning agreement"),
+        "nottwin": ("{e} is not twinned with {f}", "{e} and {f} have never been twin towns", "there is no twinning between {e} and {f}", "{e} ended its twinning with {f}"),
+        "declined": ("the mayor of {e} turned down an invitation to the {y} {v} in {f}", "{e} declined to be present at the {y} {v} in {f}", "nobody came from {e} to the {y} {v} in {f}"),
+        "came": ("the mayor of {e} accepted an invitation to the {y} {v} in {f}", "{e} was represented at the {y} {v} in {f}", "guests came from {e} to the {y} {v} in {f}"),
+        "lost": ("{e} lost the lawsuit over the {y} bill against {f}", "the court found for {f} against {e} over the {y} bill", "{f} won in court against {e} over the {y} bill"),
+        "won": ("{e} won the lawsuit over the {y} bill against {f}", "the court found for {e} against {f} over the {y} bill", "{f} lost in court against {e} over the {y} bill"),
+    }, "twin ! nottwin, declined ! came, lost ! won", ("f",)),
+]  # fmt: skip
