@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from arbgraph.comparison.facts import ClaimFacts, Name, describe
-from arbgraph.comparison.lexicon import ORDINALS, antonyms, common_words, converses, enclosing_places, superlatives_oppose
+from arbgraph.comparison.lexicon import ORDINALS, antonyms, are_synonyms, common_words, converses, enclosing_places, superlatives_oppose
 from arbgraph.comparison.numbers import Quantity
 from arbgraph.comparison.times import TimeSpan
 
@@ -187,6 +187,15 @@ def _prefixed(word: str, others: frozenset[str]) -> set[str]:
         for prefix in _PREFIXES
         if len(min(word, other, key=len)) > 3 and (other == prefix + word or word == prefix + other) and min(word, other, key=len) in known
     }
+
+
+def exchanged_words(a: ClaimFacts, b: ClaimFacts) -> tuple[list[str], list[str]]:
+    """The content stems of each side that the other side has neither as such nor as a synonym, sorted."""
+    only_a, only_b = sorted(a.content - b.content), sorted(b.content - a.content)
+    return (
+        [word for word in only_a if not any(are_synonyms(word, other) for other in only_b)],
+        [word for word in only_b if not any(are_synonyms(word, other) for other in only_a)],
+    )
 
 
 def order_inversion(a: ClaimFacts, b: ClaimFacts) -> float:

@@ -12,6 +12,7 @@ from arbgraph.comparison.compare import (
     compare,
     conflicting_quantities,
     entities_shared,
+    exchanged_words,
     lone_names,
     one_in_other,
     participants_reversed,
@@ -99,10 +100,12 @@ COMPARISON_FEATURES: tuple[str, ...] = (
     "first_stem_shared",
     "last_stem_shared",
     "text_equal",
+    "a_in_b_or_synonym",
+    "b_in_a_or_synonym",
 )
 """The columns of `comparison_features`. All values lie in [0, 1]; without another word they are 0 or 1.
 
-Columns that end in `_a` or `_b`, `a_in_b` and `b_in_a` change places when the claims do; all others are symmetric.
+Columns that end in `_a` or `_b` or start with `a_in_b` or `b_in_a` change places when the claims do; all others are symmetric.
 A trained checkpoint depends on this list: columns are only ever appended.
 """
 
@@ -201,6 +204,7 @@ def _status(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
 
 def _overlap(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
     only_a, only_b = len(a.content - b.content), len(b.content - a.content)
+    lone_a, lone_b = exchanged_words(a, b)
     pairs_a, pairs_b = set(pairwise(a.stems)), set(pairwise(b.stems))
     pairs = pairs_a | pairs_b
     longest = max(len(a.content), len(b.content))
@@ -213,6 +217,8 @@ def _overlap(a: ClaimFacts, b: ClaimFacts) -> dict[str, float]:
         "first_stem_shared": bool(a.stems and b.stems) and a.stems[0] == b.stems[0],
         "last_stem_shared": bool(a.stems and b.stems) and a.stems[-1] == b.stems[-1],
         "text_equal": a.text.lower() == b.text.lower(),
+        "a_in_b_or_synonym": 1 - len(lone_a) / len(a.content) if a.content else 0.0,
+        "b_in_a_or_synonym": 1 - len(lone_b) / len(b.content) if b.content else 0.0,
     }
 
 

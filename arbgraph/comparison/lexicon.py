@@ -114,6 +114,21 @@ def converses() -> dict[str, frozenset[str]]:
 
 
 @lru_cache(maxsize=1)
+def _senses() -> dict[str, frozenset[int]]:
+    table: dict[str, set[int]] = {}
+    for number, words in enumerate(rows("synonyms.tsv")):
+        for word in words:
+            table.setdefault(stem(word), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in table.items()}
+
+
+@lru_cache(maxsize=1 << 18)
+def are_synonyms(a: str, b: str) -> bool:
+    """Whether two stems share a sense in WordNet, or are one word by derivation (a common start of five letters)."""
+    return (len(a) > 4 and a[:5] == b[:5]) or not _senses().get(a, frozenset()).isdisjoint(_senses().get(b, frozenset()))
+
+
+@lru_cache(maxsize=1)
 def denials() -> frozenset[str]:
     """Stems of words that deny what they govern (fail, refuse, deny, lack ...)."""
     return frozenset(stem(word) for word in _CLASSES["denials"].split())
