@@ -111,7 +111,9 @@ def random_graph(draw):
     n = draw(st.integers(2, 7))
     pairs = sorted(draw(st.lists(st.sampled_from([(a, b) for a in range(n) for b in range(a + 1, n)]), unique=True, min_size=1)))
     relation = [draw(st.sampled_from([SUP, CON, [0.1, 0.1, 0.8]])) for _ in pairs]
-    links = sorted({(c, draw(st.integers(0, 5))) for c in range(n)} | set(draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, 5))))))
+    links = sorted(
+        {(c, draw(st.integers(0, 5))) for c in range(n)} | set(draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, 5)))))
+    )
     years = [draw(st.sampled_from([2000.0, 2010.0, float("nan")])) for _ in range(n)]
     return graph_of(n, pairs, relation, links, published=torch.tensor(years))
 

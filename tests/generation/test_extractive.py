@@ -13,9 +13,7 @@ from arbgraph.schema import ArbitratedClaim, Arbitration, Decision, Mention, Rel
 
 def claim(i, text, status="validated", relevance=0.8, credibility=0.5, documents=("d1",), sources=1):
     mentions = tuple(Mention(document_id=d, start=0, end=1) for d in documents)
-    return ArbitratedClaim(
-        id=i, text=text, mentions=mentions, status=status, credibility=credibility, relevance=relevance, sources=sources
-    )
+    return ArbitratedClaim(id=i, text=text, mentions=mentions, status=status, credibility=credibility, relevance=relevance, sources=sources)
 
 
 def relation(a, b, label, similarity=0.7):
@@ -60,7 +58,10 @@ def test_claims_far_below_the_best_are_left_out_and_the_number_is_bounded():
 
 
 def test_only_validated_claims_are_quoted_and_a_rejected_rival_is_named():
-    claims = [claim("a", "It opened in 1932.", credibility=0.8), claim("b", "It opened in 1923.", "suppressed", credibility=0.1, documents=("d9",))]
+    claims = [
+        claim("a", "It opened in 1932.", credibility=0.8),
+        claim("b", "It opened in 1923.", "suppressed", credibility=0.1, documents=("d9",)),
+    ]
     claims.append(claim("c", "Bread is cheap.", "filtered", relevance=0.1))
     answer = write(claims, [relation("a", "b", "contradict")])
     assert sentences(answer) == ["It opened in 1932.", "Rejected: “It opened in 1923”."]

@@ -67,9 +67,7 @@ def algorithm1(
                 net[winner] += 1
                 net[loser] -= 1
         s = [x + step_size * n for x, n in zip(s, net, strict=True)]
-        if early_stop and not any(
-            max(verdict(e)[:2]) >= tau_gate and verdict(e)[0] != verdict(e)[1] for e in chosen
-        ):
+        if early_stop and not any(max(verdict(e)[:2]) >= tau_gate and verdict(e)[0] != verdict(e)[1] for e in chosen):
             break
     accepted = [k and sigmoid(x) >= tau_accept for k, x in zip(kept, s, strict=True)]
     assert all(math.isfinite(x) for x in s)
