@@ -1,6 +1,6 @@
 """One checkpoint format for every trained part: a folder that says what it is, what it rests on, and whether it is intact.
 
-    config.json                 class, base and its hash, label map, settings, calibration, hashes of the weight files
+    config.json                 kind (class), base and its hash, label map, settings, calibration, hashes of the weight files
     head.safetensors            every trained tensor outside the adapter
     adapter_config.json         PEFT's own files, when the part adapts a base
     adapter_model.safetensors
@@ -51,12 +51,13 @@ class Base(BaseModel):
 
 
 class CheckpointConfig(BaseModel):
-    """What `config.json` holds. `settings` belong to the class; `files` maps each weight file to its SHA-256."""
+    """What `config.json` holds. `arbgraph_checkpoint` is the schema number; `kind` is the class that loads the checkpoint, and
+    `settings` belong to that class; `files` maps each weight file to its SHA-256."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_number: int = Field(alias="arbgraph_checkpoint")
-    kind: str = Field(alias="class")
+    arbgraph_checkpoint: int = SCHEMA
+    kind: str
     base: Base | None = None
     id2label: dict[int, str] | None = None
     max_tokens: int | None = Field(default=None, ge=4)
@@ -139,7 +140,7 @@ def save_checkpoint(
         path.chmod(0o644)  # safetensors writes files that only their owner may read, which would not survive packaging
     weights = sorted(path.name for path in partial.iterdir() if path.suffix == ".safetensors" or path.name == ADAPTER_CONFIG)
     config = config.model_copy(update={"files": {name: _sha256(partial / name) for name in weights}})
-    _write(partial / CONFIG, json.dumps(config.model_dump(by_alias=True, mode="json"), indent=2, ensure_ascii=False) + "\n")
+    _write(partial / CONFIG, json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     _write(partial / METRICS, json.dumps(dict(metrics), indent=2, ensure_ascii=False) + "\n")
     _write(partial / TRAINING, yaml.safe_dump(dict(training), sort_keys=False, allow_unicode=True))
     _write(partial / CARD, card)
@@ -202,7 +203,7 @@ def describe(name: str | Path) -> dict[str, Any]:
     path = find_checkpoint(name)
     config = _read_config(path)
     metrics = json.loads((path / METRICS).read_text(encoding="utf-8")) if (path / METRICS).is_file() else {}
-    return {"path": str(path), **config.model_dump(by_alias=True, mode="json"), "metrics": metrics}
+    return {"path": str(path), **config.model_dump(mode="json"), "metrics": metrics}
 
 
 def _read_config(path: Path) -> CheckpointConfig:

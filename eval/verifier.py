@@ -27,7 +27,7 @@ from eval.metrics.classification import classification_report
 
 
 def evaluate_set(verifier: RelationVerifier, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
-    """Reports `directed` and `combined`, the share of labels that depend on the order, and a report per category, if any."""
+    """Reports `directed` and `combined`, the share of labels that depend on the order, and reports by category."""
     gold = torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs])
     forward = verifier.log_probabilities([(pair.a, pair.b) for pair in pairs])
     backward = verifier.log_probabilities([(pair.b, pair.a) for pair in pairs])

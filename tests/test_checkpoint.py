@@ -19,7 +19,7 @@ from arbgraph.checkpoint import (
 from tests.verifier.conftest import build_checkpoint, build_tiny_base
 
 KIND = "Thing"
-CONFIG = CheckpointConfig(arbgraph_checkpoint=1, **{"class": KIND}, settings={"width": 4})
+CONFIG = CheckpointConfig(kind=KIND, settings={"width": 4})
 HEAD = {"weight": torch.arange(6.0).reshape(2, 3), "count": torch.tensor(3)}
 
 
@@ -46,7 +46,7 @@ def test_round_trip(folder: Path) -> None:
         "training.yaml",
     ]
     assert describe(folder)["metrics"] == {"loss": 0.5}
-    assert describe(folder)["class"] == KIND
+    assert describe(folder)["kind"] == KIND
 
 
 def test_same_content_gives_same_bytes(folder: Path, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_unknown_name_lists_the_shipped_ones(tmp_path: Path, monkeypatch: pytest
     ("values", "message"),
     [
         ({"arbgraph_checkpoint": 99}, "schema 99, but this version reads 1"),
-        ({"class": "Other"}, "holds a Other, not a Thing"),
+        ({"kind": "Other"}, "holds a Other, not a Thing"),
         ({"surprise": 1}, "surprise"),
         ({"files": {}}, "lists no head.safetensors"),
         ({"files": {"head.safetensors": "0", "adapter_model.safetensors": "0"}}, "only one of adapter_model.safetensors"),
@@ -99,13 +99,13 @@ def test_damaged_and_missing_files(folder: Path) -> None:
     with pytest.raises(CheckpointError, match=r"head.safetensors is damaged.*get the folder again"):
         load_checkpoint(folder, kind=KIND)
     head.unlink()
-    with pytest.raises(CheckpointError, match="head.safetensors is missing"):
+    with pytest.raises(CheckpointError, match=r"head.safetensors is missing"):
         load_checkpoint(folder, kind=KIND)
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(CheckpointError, match="not valid JSON"):
         load_checkpoint(folder, kind=KIND)
     (folder / "config.json").unlink()
-    with pytest.raises(CheckpointError, match="config.json is missing"):
+    with pytest.raises(CheckpointError, match=r"config.json is missing"):
         load_checkpoint(folder, kind=KIND)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from arbgraph.checkpoint import SCHEMA, Base, Checkpoint, CheckpointConfig, save_checkpoint
+from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpoint
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.calibration import Calibration
 from arbgraph.verifier.relation import KIND
@@ -48,8 +48,7 @@ def publish_verifier(
 
         features = tuple(COMPARISON_FEATURES)
     config = CheckpointConfig(
-        arbgraph_checkpoint=SCHEMA,
-        **{"class": KIND},
+        kind=KIND,
         base=Base(name=module.resolved.name, sha256=module.resolved.sha256),
         id2label=dict(enumerate(RELATION_LABELS)),
         max_tokens=module.max_tokens,
@@ -80,8 +79,9 @@ def publish_verifier(
 
 def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
     assert config.base is not None
-    lora = module.model.encoder.peft_config["default"]  # pyright: ignore[reportAttributeAccessIssue, reportIndexIssue]
-    adapted = sum(name.endswith(".lora_A") for name, _ in module.model.encoder.named_modules())
+    encoder: Any = module.model.encoder
+    lora = encoder.peft_config["default"]
+    adapted = sum(name.endswith(".lora_A") for name, _ in encoder.named_modules())
     data_rows = [
         f"| {row['name']} | {row['licence']} | {row['kept']} | {' / '.join(str(row[label]) for label in RELATION_LABELS)} "
         f"| {row['weight']} | {row['leaked']} / {row['conflicting']} / {row['duplicate']} |"

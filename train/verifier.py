@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -42,7 +43,8 @@ class VerifierCLI(LightningCLI):
 
 def main(args: list[str] | None = None) -> VerifierCLI:
     """Runs the command line, or `args` in its place."""
-    torch.set_float32_matmul_precision("high")
+    # The order sampler's place is restored by the module itself, where the trainer does not look for it.
+    warnings.filterwarnings("ignore", message=".*your dataloader is not resumable.*")
     return VerifierCLI(VerifierModule, VerifierData, save_config_kwargs={"overwrite": True}, args=args)
 
 

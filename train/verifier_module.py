@@ -16,7 +16,7 @@ from arbgraph.verifier.calibration import Calibration, combine_orders, fit_calib
 from arbgraph.verifier.model import RelationModel, SegmentHead
 from eval.metrics.classification import classification_report
 from train.console import console, show_rows
-from train.data.pairs import VerifierData
+from train.data.pairs import BucketSampler, VerifierData
 from train.lora import LoraSettings, adapt, parameter_rows
 
 
@@ -39,6 +39,8 @@ class VerifierModule(L.LightningModule):
         guard_pairs: training stops with an error when the smoothed loss is still above `guard_loss` after this many pairs.
         guard_loss: see guard_pairs; guessing has log 3 = 1.099.
     """
+
+    label_weights: Tensor
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class VerifierModule(L.LightningModule):
         self.model = self._build(lora or LoraSettings(), dropout, encoder_dropout)
         self.register_buffer("label_weights", torch.ones(3))
         self.pairs_seen, self.smoothed = 0, 0.0
+        self._resumed: dict[str, Any] | None = None
         self.dev_logits: list[dict[int, Tensor]] = []
         self.dev_reports: dict[str, dict[str, Any]] = {}
 
@@ -111,6 +114,14 @@ class VerifierModule(L.LightningModule):
 
         step = max(1, len(data.mix.pairs) // sample)
         self.model.head.standardise(comparison_features([(pair.a, pair.b) for pair in data.mix.pairs[::step]]))
+
+    def on_train_epoch_start(self) -> None:
+        # The trainer tells the epoch to samplers, not to batch samplers.
+        self._sampler.set_epoch(self.current_epoch)
+
+    @property
+    def _sampler(self) -> BucketSampler:
+        return self.trainer.train_dataloader.batch_sampler  # pyright: ignore[reportOptionalMemberAccess]
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         loss = relation_loss(self(batch).float(), batch["allowed"], self.label_weights, self.settings["label_smoothing"])
@@ -180,19 +191,21 @@ class VerifierModule(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["state_dict"] = self._kept(checkpoint["state_dict"])
-        checkpoint["verifier"] = {"pairs_seen": self.pairs_seen, "smoothed": self.smoothed, "rng": torch.get_rng_state()}
+        progress = {"pairs_seen": self.pairs_seen, "smoothed": self.smoothed, "position": self._sampler.position}
+        checkpoint["verifier"] = {**progress, "rng": torch.get_rng_state()}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         missing = sorted(set(self._kept(self.state_dict())) - set(checkpoint["state_dict"]))
         if missing:
             raise RuntimeError(f"training checkpoint lacks {len(missing)} tensors ({missing[0]}, ...); it is of another configuration")
         self.pairs_seen, self.smoothed = checkpoint["verifier"]["pairs_seen"], checkpoint["verifier"]["smoothed"]
-        self._rng = checkpoint["verifier"]["rng"]
+        self._resumed = checkpoint["verifier"]
 
     def on_train_start(self) -> None:
-        if hasattr(self, "_rng"):
-            torch.set_rng_state(self._rng)
-            del self._rng
+        if self._resumed is not None:
+            torch.set_rng_state(self._resumed["rng"])
+            self._sampler.position = self._resumed["position"]
+            self._resumed = None
 
 
 def relation_loss(logits: Tensor, allowed: Tensor, weights: Tensor, smoothing: float) -> Tensor:

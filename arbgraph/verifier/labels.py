@@ -28,7 +28,7 @@ def parse_label(text: str) -> RelationLabel:
     return ALIASES[key]
 
 
-def label_columns(id2label: Mapping[int | str, str], where: str) -> list[int]:
+def label_columns(id2label: Mapping[int, str] | Mapping[str, str], where: str) -> list[int]:
     """Which logit holds support, contradict and neutral, in that order: `logits[:, columns]` has the project's column order.
 
     Args:

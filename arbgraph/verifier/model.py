@@ -70,6 +70,9 @@ class SegmentHead(nn.Module):
         dropout: before the last layer.
     """
 
+    feature_mean: Tensor
+    feature_scale: Tensor
+
     def __init__(self, hidden: int, *, features: int = 0, dropout: float = 0.1) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(5 * hidden)
@@ -85,8 +88,8 @@ class SegmentHead(nn.Module):
     def standardise(self, features: Tensor) -> None:
         """Takes mean and scale from a sample of features `[N, F]`; a constant feature keeps scale 1."""
         scale = features.std(0, correction=0)
-        self.get_buffer("feature_mean").copy_(features.mean(0))
-        self.get_buffer("feature_scale").copy_(torch.where(scale > 1e-6, scale, torch.ones_like(scale)))
+        self.feature_mean.copy_(features.mean(0))
+        self.feature_scale.copy_(torch.where(scale > 1e-6, scale, torch.ones_like(scale)))
 
     def forward(self, states: Tensor, segments: Tensor, features: Tensor | None = None) -> Tensor:
         """Logits `[B, 3]` of token states `[B, L, H]`, segments `[B, L]` and features `[B, F]`."""

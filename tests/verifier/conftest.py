@@ -31,7 +31,7 @@ def build_checkpoint(folder: Path, base: Path, *, seed: int = 0, id2label: dict[
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModel
 
-    from arbgraph.checkpoint import SCHEMA, Base, CheckpointConfig, save_checkpoint
+    from arbgraph.checkpoint import Base, CheckpointConfig, save_checkpoint
     from arbgraph.models import weights_sha256
     from arbgraph.verifier.model import RelationModel, SegmentHead
 
@@ -43,8 +43,7 @@ def build_checkpoint(folder: Path, base: Path, *, seed: int = 0, id2label: dict[
                 parameter.normal_(std=0.5)
     model = RelationModel(encoder, SegmentHead(32)).eval()
     config = CheckpointConfig(
-        arbgraph_checkpoint=SCHEMA,
-        **{"class": "RelationVerifier"},
+        kind="RelationVerifier",
         base=Base(name=str(base), sha256=weights_sha256(base)),
         id2label=id2label or {0: "support", 1: "contradict", 2: "neutral"},
         max_tokens=max_tokens,

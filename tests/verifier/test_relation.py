@@ -88,7 +88,9 @@ def test_label_order_is_data(tmp_path: Path, tiny_base: Path, verifier: Relation
     assert torch.equal(permuted.logits(PAIRS), raw[:, [order.index(label) for label in range(3)]])
 
 
-@pytest.mark.parametrize("id2label", [{0: "support", 1: "contradict"}, {0: "a", 1: "b", 2: "c"}, {0: "support", 1: "entailment", 2: "neutral"}])
+@pytest.mark.parametrize(
+    "id2label", [{0: "support", 1: "contradict"}, {0: "a", 1: "b", 2: "c"}, {0: "support", 1: "entailment", 2: "neutral"}]
+)
 def test_bad_label_maps_name_the_checkpoint(tmp_path: Path, tiny_base: Path, id2label: dict[int, str]) -> None:
     build_checkpoint(tmp_path / "broken-map", tiny_base, id2label=id2label)
     with pytest.raises(CheckpointError, match="broken-map"):
@@ -125,14 +127,15 @@ def test_other_base_is_refused(tmp_path: Path, tiny_checkpoint: Path, tiny_base:
     with pytest.raises(CheckpointError, match="give the base that it was trained on"):
         RelationVerifier.load(tiny_checkpoint, base=str(other))
     moved = shutil.copytree(tiny_base, tmp_path / "moved")
-    assert torch.equal(RelationVerifier.load(tiny_checkpoint, base=str(moved)).relate(PAIRS), RelationVerifier.load(tiny_checkpoint).relate(PAIRS))
+    relocated = RelationVerifier.load(tiny_checkpoint, base=str(moved))
+    assert torch.equal(relocated.relate(PAIRS), RelationVerifier.load(tiny_checkpoint).relate(PAIRS))
 
 
 def test_other_features_are_refused(tmp_path: Path, tiny_checkpoint: Path) -> None:
     folder = shutil.copytree(tiny_checkpoint, tmp_path / "c")
     text = (folder / "config.json").read_text(encoding="utf-8")
     (folder / "config.json").write_text(text.replace('"features": []', '"features": ["no_such_feature"]'), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="other comparison features.*no_such_feature"):
+    with pytest.raises(CheckpointError, match=r"other comparison features.*no_such_feature"):
         RelationVerifier.load(folder)
 
 

@@ -217,7 +217,7 @@ class BucketSampler(Sampler[list[tuple[int, bool]]]):
         return sum(round(weight * len(rows)) for weight, rows in zip(self.weights, self.groups, strict=True))
 
     def set_epoch(self, epoch: int) -> None:
-        """Called by the trainer before every epoch."""
+        """Says which epoch `__iter__` walks through next."""
         self.epoch = epoch
 
     def plan(self, epoch: int) -> list[list[tuple[int, bool]]]:
@@ -246,18 +246,9 @@ class BucketSampler(Sampler[list[tuple[int, bool]]]):
             yield batch
 
 
-class ResumableLoader(DataLoader):
-    """A loader whose place in the epoch is saved with the training state."""
-
-    def state_dict(self) -> dict[str, int]:
-        """The number of batches already given in this epoch."""
-        assert isinstance(self.batch_sampler, BucketSampler)
-        return {"position": self.batch_sampler.position}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Continues after the batches already given."""
-        assert isinstance(self.batch_sampler, BucketSampler)
-        self.batch_sampler.position = state["position"]
+def quiet_loader(dataset: PairDataset, batches: Any, collate: PairCollator) -> DataLoader:
+    """A loader with its own generator: drawing from the global one at every epoch would make a resumed run differ from a whole one."""
+    return DataLoader(dataset, batch_sampler=batches, collate_fn=collate, generator=torch.Generator())
 
 
 def length_order(lengths: Sequence[int], batch_size: int) -> list[list[tuple[int, bool]]]:
@@ -341,7 +332,7 @@ class VerifierData(L.LightningDataModule):
             window=self.window,
             seed=self.seed,
         )
-        return ResumableLoader(PairDataset(self.mix.pairs, self.mix.backwards), batch_sampler=sampler, collate_fn=self._collator())
+        return quiet_loader(PairDataset(self.mix.pairs, self.mix.backwards), sampler, self._collator())
 
     def val_dataloader(self) -> list[DataLoader]:
         loaders = []
@@ -350,7 +341,7 @@ class VerifierData(L.LightningDataModule):
             backwards = [LabelledPair(pair.b, pair.a, pair.label) for pair in pairs] if source.undirected else []
             both = [*pairs, *backwards]
             batches = length_order([len(pair.a) + len(pair.b) for pair in both], self.eval_batch_size)
-            loaders.append(DataLoader(PairDataset(both), batch_sampler=batches, collate_fn=self._collator()))
+            loaders.append(quiet_loader(PairDataset(both), batches, self._collator()))
         return loaders
 
     def test_dataloader(self) -> list[DataLoader]:

@@ -1,0 +1,3 @@
+from tests.verifier.conftest import tiny_base
+
+__all__ = ["tiny_base"]
