@@ -9,7 +9,10 @@ from spacy.tokens import Span
 
 from arbgraph.extraction.sentences import Aside, Sentence
 
-_MONTH = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?"
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
 _DATE = rf"(?:\d{{1,2}} {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|{_MONTH} \d{{4}}|\d{{4}})"
 _LIFE = re.compile(
     rf"^(?:born |b\. )?(?P<born>{_DATE})(?P<birthplace> in [^–—-]{{2,40}}?)? ?(?:–|—|-|to) ?(?:died |d\. )?(?P<died>{_DATE})$"

@@ -18,6 +18,7 @@ from arbgraph.extraction.subordinate import attribute_clauses, participle, split
 from arbgraph.extraction.syntax import (
     Clause,
     SentenceState,
+    Unit,
     attribution,
     conjuncts,
     is_finite,
@@ -67,6 +68,10 @@ def _leading(head: Token, subject: Token, state: SentenceState) -> list[Token]:
     return sorted(kept, key=lambda t: t.i)
 
 
+def _remarks(phrase: Sequence[Token]) -> bool:
+    return any(t.text == "," for t in phrase)
+
+
 def _clause(head: Token, others: Sequence[Token], state: SentenceState) -> list[Clause]:
     """The clauses of one independent head."""
     outside = {t.i for other in others for t in other.subtree if other.i in {s.i for s in head.subtree}}
@@ -79,11 +84,14 @@ def _clause(head: Token, others: Sequence[Token], state: SentenceState) -> list[
                 participle(child, head, subject, state)
         attribute_clauses(head, subject, state)
     tokens = trim(state.kept(tokens))
-    phrase = [t for t in subtree(subject) if t.i not in state.removed]
+    inside = {t.i for t in subtree(subject)}
+    phrase = [t for t in state.span if min(inside) <= t.i <= max(inside) and t.i not in state.removed]
     trimmed = trim(phrase)
-    if any(t.text == "," for t in trimmed) and trimmed[-1].i + 1 < state.span.end and state.span.doc[trimmed[-1].i + 1].text == ",":
-        # "The machinery, wood and hemp, can": the remark inside the subject needs its closing comma.
-        trimmed = [*trimmed, state.span.doc[trimmed[-1].i + 1]]
+    after = trimmed[-1].i + 1 if trimmed else 0
+    # The remark inside "the machinery, wood and hemp, can be seen" keeps its second comma.
+    named: list[Unit] = (
+        [*trimmed, ","] if _remarks(trimmed) and after < state.span.end and state.span.doc[after].text == "," else list(trimmed)
+    )
     lead = _leading(head, subject, state)
     plain = subject.i < head.i and all(t.i > phrase[-1].i or t in phrase or t in lead for t in tokens) if phrase else False
     if not plain or phrase[-1].dep_ == "cc" or subject.dep_ in ("csubj", "csubjpass"):
@@ -91,7 +99,7 @@ def _clause(head: Token, others: Sequence[Token], state: SentenceState) -> list[
     body = [t for t in tokens if t.i > phrase[-1].i]
     if lead and lead[0].lower_ in lex.CONNECTIVES and len([t for t in lead if t.text != ","]) == 1:
         lead = []
-    return distributed(head, subject, body, lead, state) or list(predicates(head, trimmed, body, "main", state, lead=lead))
+    return distributed(head, subject, body, lead, state) or list(predicates(head, named, body, "main", state, lead=lead))
 
 
 def independent_heads(span: Span) -> list[Token]:

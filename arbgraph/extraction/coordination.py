@@ -55,10 +55,27 @@ def predicates(
         own = [t for t in body if t.i in owned[c.i]]
         dates = any(t.ent_type_ in ("DATE", "TIME") for t in own)
         timed = [t for t in lead if not dates or not any(x.ent_type_ in ("DATE", "TIME") for x in lead)]
-        helpers = carried if c.tag_ in ("VB", "VBN", "VBG") and not any(x.dep_ in ("aux", "auxpass") for x in c.children) else []
+        helpers = carried if _shares(head, c) else []
         if c.tag_ == "VB":
             helpers = [h for h in helpers if isinstance(h, str) or h.lower_ not in lex.BE]
         yield Clause((*timed, *subject, *helpers, *trim(own)), "coordination", tuple(subject))
+
+
+def _shares(head: Token, follower: Token) -> bool:
+    """Whether a coordinated predicate leans on the auxiliaries of the first one."""
+    if any(child.dep_ in ("aux", "auxpass") for child in follower.children):
+        return False
+    if follower.tag_ in ("VB", "VBN", "VBG"):
+        return True
+    # The tagger often takes "printed and marked with crosses" for a past tense; without an object it is the passive going on.
+    passive = any(child.dep_ == "auxpass" for child in head.children)
+    complements = {child.dep_ for child in follower.children}
+    return (
+        passive
+        and follower.tag_ == "VBD"
+        and not complements & {"dobj", "attr", "xcomp", "ccomp"}
+        and any(child.dep_ in ("prep", "agent") and child.lower_ in ("by", "with", "as") for child in follower.children)
+    )
 
 
 def _carried(head: Token, auxiliary: Sequence[Unit]) -> list[Unit]:
@@ -114,6 +131,11 @@ def _plain(head: Token, followers: Sequence[Token], body: Sequence[Token]) -> bo
     for c in followers:
         # "flows through the city and separates it": the object pronoun stands for something in the first predicate.
         if any(t.lower_ in ("it", "them", "him") and t.dep_ in ("dobj", "pobj", "dative") for t in c.subtree):
+            return False
+        if any(child.dep_ == "dobj" and child.pos_ == "NUM" for child in c.children):
+            # "Forest covers 9,700 hectares, fields 2,350": a noun taken for a verb.
+            return False
+        if c.tag_ == "VBG" and head.tag_ != "VBG":
             return False
         if c.tag_ == "VB" and not any(isinstance(u, str) or u.dep_ == "aux" for u in _carried(head, ())) and subject_of(c) is None:
             return False

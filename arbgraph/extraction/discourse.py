@@ -117,6 +117,12 @@ class Discourse:
     def __post_init__(self) -> None:
         self._named = title_entity(self.title) if self.title else None
 
+    @property
+    def subject_name(self) -> str | None:
+        """The name of what the document is about, as far as its text or its title tells."""
+        entity = self.main or self._named
+        return entity.name if entity is not None else None
+
     def resolve(self, span: Span, heads: list[Token]) -> dict[int, str]:
         """What to write in place of some tokens of a sentence, by token index."""
         written: dict[int, str] = {}

@@ -52,7 +52,7 @@ def key_values(sentence: str, entity: str | None, title: str) -> list[KeyValue]:
     match = _HEAD.match(sentence)
     if match is None:
         measured = title and _MEASURED.match(sentence) and len(sentence.split()) <= 15
-        return [KeyValue(f"{title.rstrip('.:')}: {sentence}", 0, len(sentence))] if measured else []
+        return [KeyValue(f"{title.rstrip('.:')}: {sentence.rstrip(' .,;')}.", 0, len(sentence))] if measured else []
     head, body, base = match["head"], match["body"].rstrip(". "), match.start("body")
     if head.lower().split()[-1] in lex.ATTRIBUTE_NOUNS and entity and _VALUE.match(body) and not re.search(r"[;:]", body):
         return [KeyValue(f"The {head[0].lower()}{head[1:]} of {entity} {_verb(head.lower())} {body}.", 0, base + len(body))]
@@ -64,6 +64,9 @@ def key_values(sentence: str, entity: str | None, title: str) -> list[KeyValue]:
         if pair is not None and _NAME.match(head) and _is_key(pair["key"]):
             found.append(KeyValue(f"The {pair['key']} of {head} {_verb(pair['key'])} {pair['value']}.", 0, base + end))
         start = following
-    if not found and title and any(c.isdigit() for c in body) and len(sentence) <= _LONGEST:
-        found.append(KeyValue(f"{title.rstrip('.:')}: {sentence}", 0, len(sentence)))
+    role = head.lower().split()[-1]
+    if role in lex.PERSON_NOUNS and entity and _NAME.match(body) and len(head.split()) == 1:
+        return [KeyValue(f"The {role} of {entity} is {body}.", 0, base + len(body))]
+    if not found and title and (any(c.isdigit() for c in body) or _NAME.match(body)) and len(sentence) <= _LONGEST:
+        found.append(KeyValue(f"{title.rstrip('.:')}: {sentence.rstrip(' .,;')}.", 0, len(sentence)))
     return found

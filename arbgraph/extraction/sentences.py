@@ -37,6 +37,7 @@ FUNCTION_WORDS = lex.words(
 )
 
 _CANDIDATE = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\s[•·►▶◀▪■□◦→|↑^§★☆½✓✔✕✖]+\s|[★☆]+½?\s|\t+")
+_CAPITAL_START = re.compile(r"[.!?]\s+[A-Z]|^[A-Z].*[.!?]\s*$", re.DOTALL)
 _WORD_BEFORE = re.compile(r"([^\s(\[\"“]+)$")
 _INITIAL = re.compile(r"^[A-Z](?:\.[A-Z])*$")
 _QUOTES = re.compile('“[^“”]{1,600}”|"[^"]{1,600}"')
@@ -60,7 +61,7 @@ _FURNITURE = (
     r"follow us|our newsletter|enable javascript|add to cart",
     r"text is available under|registered trademark of the wikimedia|learn how and when to remove",
     r"this article (?:is a stub|needs|has multiple issues|may (?:be|need|require|contain))",
-    r"hidden categories|archived from the original|toggle the table|move to sidebar",
+    r"disambiguation page|hidden categories|archived from the original|toggle the table|move to sidebar",
     r"retrieved (?:on )?(?:\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*",
     r"ISBN|S2CID|JSTOR",
     r"powered by (?:wordpress|blogger|shopify)",
@@ -69,8 +70,8 @@ _BOILERPLATE = re.compile(rf"\b(?:{'|'.join(_FURNITURE)})\b|©|℗|\bcategor(?:y
 # Wording that is page furniture only where it opens a short line.
 _FURNITURE_LINE = re.compile(
     r"^\s*(?:read (?:more|also|next|the full)|see also|advertisement|sponsored|related (?:articles|posts|stories)|leave a (?:comment|reply)"
-    r"|photo:|image:|posted (?:by|on)|tags?:|filed under|loading|share|print|back to top|view (?:all|more)|show (?:more|less)|next|previous|home)"
-    r"\b(?:[^a-z]*$|\s*[:»>]|.{0,40}[^.!?\s]\s*$)",
+    r"|photo:|image:|posted (?:by|on)|tags?:|filed under|loading|share|print|back to top|view (?:all|more)|show (?:more|less)"
+    r"|next|previous|home)\b(?:[^a-z]*$|\s*[:»>]|.{0,40}[^.!?\s]\s*$)",
     re.IGNORECASE,
 )
 _SHORT_VALUE = re.compile(r"^[A-Z][a-z]+: [-+$€£]?\d")
@@ -86,12 +87,24 @@ class Aside:
 
 
 @dataclass(frozen=True)
+class Run:
+    """A sentence, or a part of a run too long for one: `cut_before` and `cut_after` say where it was cut between words."""
+
+    text: MappedText
+    cut_before: bool = False
+    cut_after: bool = False
+
+    @property
+    def cut(self) -> bool:
+        return self.cut_before or self.cut_after
+
+
+@dataclass(frozen=True)
 class Sentence:
-    """One sentence without its brackets. `joined` marks a part of a sentence with semicolons; parts share a number."""
+    """One sentence without its brackets."""
 
     source: MappedText
     asides: tuple[Aside, ...] = ()
-    starts_block: bool = False
 
     @property
     def text(self) -> str:
@@ -104,7 +117,7 @@ def _protected(text: str) -> list[tuple[int, int]]:
     return sorted(spans)
 
 
-def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+def _ends_sentence(text: str, match: re.Match[str], *, lower: bool) -> bool:
     mark = match.group().strip()
     if not mark or mark[0] not in ".!?":
         return True
@@ -112,10 +125,10 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     if not following:
         return True
     first = following.lstrip("\"'“‘([")[:1]
-    if first.islower():
+    if first.islower() and not lower:
         return False
     if mark[0] != "." or mark.startswith(".."):
-        return not first.islower()
+        return True
     before = _WORD_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
     word = before.group(1) if before else ""
     opener = following.split(None, 1)[0].strip("\"'“‘(,").lower() in OPENERS
@@ -128,10 +141,12 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     return True
 
 
-def split(block: MappedText, limit: int) -> Iterator[MappedText]:
+def split(block: MappedText, limit: int) -> Iterator[Run]:
     """The sentences of a block, in order, each at most `limit` characters: longer ones are cut between words."""
     text = block.text
     protected = _protected(text)
+    # Text typed without capitals ("it is shut. ask her") ends sentences before small letters.
+    lower = _CAPITAL_START.search(text) is None
     cuts: list[tuple[int, int]] = []
     inside = 0
     for match in _CANDIDATE.finditer(text):
@@ -139,22 +154,23 @@ def split(block: MappedText, limit: int) -> Iterator[MappedText]:
             inside += 1
         # A closing quotation mark after the full stop belongs to the match, so a span that ends inside the match has ended.
         within = any(start < match.start() and match.end() < end for start, end in protected[inside : inside + 3])
-        if not within and _ends_sentence(text, match):
+        if not within and _ends_sentence(text, match, lower=lower):
             cuts.append((match.end(), match.end()) if match.group().strip()[:1] in tuple(".!?") else match.span())
     begin = 0
     for end, after in [*cuts, (len(text), len(text))]:
         part = block.slice(begin, end).strip()
         begin = after
+        cut = False
         while len(part) > limit:
             at = part.text.rfind(" ", limit // 2, limit)
             at = at if at > 0 else limit
-            yield part.slice(0, at).strip()
-            part = part.slice(at, len(part)).strip()
+            yield Run(part.slice(0, at).strip(), cut, True)
+            part, cut = part.slice(at, len(part)).strip(), True
         if part.text:
-            yield part
+            yield Run(part, cut, False)
 
 
-def without_brackets(text: MappedText, *, starts_block: bool = False) -> Sentence:
+def without_brackets(text: MappedText) -> Sentence:
     """Takes the brackets out of a sentence: parsers stumble over them, and their content is handled on its own."""
     asides: list[Aside] = []
     kept: list[tuple[int, int]] = []
@@ -168,14 +184,14 @@ def without_brackets(text: MappedText, *, starts_block: bool = False) -> Sentenc
         asides.append(Aside(length, text.slice(match.start() + 1, match.end() - 1).strip()))
         last = match.end()
     if not asides:
-        return Sentence(text, (), starts_block)
+        return Sentence(text)
     kept.append((last, len(text)))
     parts = [text.slice(start, end) for start, end in kept]
     rest = MappedText("".join(p.text for p in parts), [s for p in parts for s in p.starts], [e for p in parts for e in p.ends])
-    return Sentence(rest, tuple(asides), starts_block)
+    return Sentence(rest, tuple(asides))
 
 
-def noise(text: str, limit: int) -> str | None:
+def noise(text: str) -> str | None:
     """Why a sentence is not worth parsing: boilerplate, markup, table_row, debris, fragment; None when it may be prose."""
     words = _WORD.findall(text)
     if _BOILERPLATE.search(text) or _FURNITURE_LINE.match(text) or text.startswith(("^", "↑")):
@@ -195,8 +211,6 @@ def noise(text: str, limit: int) -> str | None:
     function = sum(word.lower() in FUNCTION_WORDS for word in words)
     if len(words) >= 12 and function < 0.12 * len(words):
         return "boilerplate"
-    if len(text) >= limit:
-        return "too_long"
     return None
 
 
@@ -218,7 +232,14 @@ def leading_title(text: str) -> tuple[str, int]:
         while start + length < len(words) and length < start and plain[length] and plain[length] == plain[start + length]:
             length += 1
         capital = plain[0] not in OPENERS or length >= 2
-        if capital and words[0][0][:1].isupper() and words[start][0].lstrip('"“(')[:1].isupper() and (length == start or length >= 2):
+        # "Ada Reed Ada Jane Reed was": the name comes back with more of it.
+        fuller = length and start > 1 and plain[start - 1] in plain[start + length : start + 5]
+        if (
+            capital
+            and words[0][0][:1].isupper()
+            and words[start][0].lstrip('"“(')[:1].isupper()
+            and (length == start or length >= 2 or fuller)
+        ):
             return text[: words[start - 1][2]].strip(" ,"), words[start][1]
     return "", 0
 

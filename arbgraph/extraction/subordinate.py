@@ -10,6 +10,7 @@ from arbgraph.extraction.syntax import (
     Clause,
     SentenceState,
     Unit,
+    closed,
     comma_before,
     definite,
     framed,
@@ -67,13 +68,14 @@ def _relative(clause: Token, root: Token, state: SentenceState) -> None:
         return
     if _ambiguous_head(noun, clause, pronoun):
         return
-    phrase = noun_phrase(noun, clause.left_edge.i, state)
+    name = noun_phrase(noun, clause.left_edge.i, state)
+    phrase = closed(name)
     body = [t for t in subtree(clause) if t.i != pronoun.i]
     if not phrase:
         return
     if pronoun.tag_ == "WP$" and pronoun.head.dep_ in lex.SUBJECT_DEPS:
-        possessive = "'" if phrase[-1].text.endswith("s") and plural(noun) else "'s"
-        subject: list[Unit] = [*phrase, possessive, *(t for t in subtree(pronoun.head) if t.i != pronoun.i)]
+        possessive = "'" if name[-1].text.endswith("s") and plural(noun) else "'s"
+        subject: list[Unit] = [*name, possessive, *(t for t in subtree(pronoun.head) if t.i != pronoun.i)]
         rest = [t for t in body if t.i > pronoun.head.right_edge.i]
         state.derived.append(Clause((*subject, *rest), "relative", tuple(phrase)))
     elif pronoun.dep_ in ("nsubj", "nsubjpass") and pronoun.head.i == clause.i and _number_agrees(noun, clause):
@@ -94,9 +96,9 @@ def _apposition(appos: Token, root: Token, state: SentenceState) -> None:
         return
     first = appos.left_edge
     after = appos.right_edge.i + 1
-    closed = after >= state.span.end or state.span.doc[after].text in (",", ".", "–", "—", ";")
+    ended = after >= state.span.end or state.span.doc[after].text in (",", ".", "–", "—", ";")
     determined = first.lower_ in ("a", "an", "the", "its", "his", "her", "their")
-    if not determined or not closed or any(child.dep_ in ("conj", "appos", "cc") for child in noun.children if child.i != appos.i):
+    if not determined or not ended or any(child.dep_ in ("conj", "appos", "cc") for child in noun.children if child.i != appos.i):
         return
     if (
         any(child.dep_ in ("conj", "appos") for child in appos.children)
@@ -104,11 +106,16 @@ def _apposition(appos: Token, root: Token, state: SentenceState) -> None:
         or noun.ent_type_ in ("DATE", "TIME")
     ):
         return
-    phrase = noun_phrase(noun, first.i, state)
+    phrase = closed(noun_phrase(noun, first.i, state))
     if not phrase or noun.dep_ in ("conj", "compound"):
         return
     state.derived.append(Clause((*phrase, "are" if plural(noun) else "is", *subtree(appos)), "apposition", tuple(phrase)))
     remove(appos, state)
+
+
+def _present(participle: Token, root: Token) -> bool:
+    """Whether a participle describes a state that lasts ("located in"), in a sentence in the present tense."""
+    return participle.lower_ in lex.STATIVE_PARTICIPLES and root.tag_ in ("VBZ", "VBP")
 
 
 def _be(subject: Token, present: bool) -> str:
@@ -135,9 +142,8 @@ def participle(clause: Token, root: Token, subject: Token, state: SentenceState)
         return
     if state.span.doc[clause.right_edge.i + 1].text != ",":
         return
-    phrase = noun_phrase(subject, subject.right_edge.i + 1, state)
-    stative = clause.lower_ in lex.STATIVE_PARTICIPLES and root.tag_ in ("VBZ", "VBP")
-    state.derived.append(Clause((*phrase, _be(subject, stative), *subtree(clause)), "participle", tuple(phrase)))
+    phrase = closed(noun_phrase(subject, subject.right_edge.i + 1, state))
+    state.derived.append(Clause((*phrase, _be(subject, _present(clause, root)), *subtree(clause)), "participle", tuple(phrase)))
     remove(clause, state)
 
 
@@ -151,10 +157,12 @@ def attribute_clauses(root: Token, subject: Token, state: SentenceState) -> None
     for attribute in (child for child in children if child.dep_ == "attr" and child.i > root.i):
         if plural(attribute) or any(child.dep_ == "neg" for child in attribute.children):
             continue
-        phrase = noun_phrase(subject, subject.right_edge.i + 1, state)
+        phrase = closed(noun_phrase(subject, subject.right_edge.i + 1, state))
         for clause in (child for child in attribute.children if child.i > attribute.i):
             if clause.dep_ == "acl" and clause.tag_ == "VBN" and not any(c.dep_ in ("aux", "mark", "neg") for c in clause.children):
-                state.derived.extend(predicates(clause, phrase, subtree(clause), "participle", state, auxiliary=[root.lower_]))
+                state.derived.extend(
+                    predicates(clause, phrase, subtree(clause), "participle", state, auxiliary=[_be(subject, _present(clause, root))])
+                )
             elif clause.dep_ == "relcl" and is_finite(clause) and not comma_before(clause):
                 pronoun = relative_pronoun(clause)
                 if (

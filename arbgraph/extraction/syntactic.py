@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 from arbgraph.extraction import lexicon as lex
@@ -37,10 +38,23 @@ DROP_REASONS = (
 
 # Text whose values were lost before it came here: "has a total area of, all of it land".
 _DAMAGED = re.compile(
-    r"\b(?:of|between|an?|the|at|approximately),|\b(?:is|was|are|were), (?:including|of|all|with)\b|\b(?:of|was|is|the|an?|at|between|and|approximately)\.$"
+    r"\b(?:of|between|an?|the|at|approximately),|\b(?:is|was|are|were), (?:including|of|all|with)\b"
+    r"|\b(?:of|was|is|the|an?|at|between|and|approximately)\.$"
 )
 _CUT_PASSAGE = re.compile(r"[.!?]\s+[A-Z]")
 _UNFINISHED = frozenset({"DET", "ADP", "CCONJ", "SCONJ", "PART", "AUX", "PRON", "VERB"})
+
+
+@Language.component("sentence_guard")
+def sentence_guard(doc: Doc) -> Doc:
+    """Keeps the parser from starting a sentence in a quotation, after a comma or at a small letter."""
+    quoted = False
+    for token in doc:
+        if token.text in ('"', "“", "”"):
+            quoted = token.text == "“" or (token.text == '"' and not quoted)
+        if token.i and (quoted or not token.text[0].isupper() or token.nbor(-1).text in (",", "(", "-", "–")):
+            token.is_sent_start = False
+    return doc
 
 
 @dataclass(frozen=True)
@@ -60,6 +74,8 @@ class _Unit:
     parts: list[Sentence]
     opens_document: bool = False
     closes_document: bool = False
+    cut_before: bool = False
+    cut_after: bool = False
 
 
 @dataclass
@@ -94,6 +110,7 @@ class SyntacticExtractor:
                 f"max_chars_per_chunk = {max_chars_per_chunk} must be at least max_sentence_chars = {max_sentence_chars}, and that 1000"
             )
         self.nlp = load_spacy(spacy_model, exclude=("lemmatizer", "senter", "textcat", "entity_linker"))
+        self.nlp.add_pipe("sentence_guard", before="parser")
         self.max_chars_per_chunk, self.batch_size = max_chars_per_chunk, batch_size
         self.max_sentence_chars, self.max_claim_words = max_sentence_chars, max_claim_words
 
@@ -106,79 +123,94 @@ class SyntacticExtractor:
 
     def _query(self, documents: Sequence[Document]) -> Extraction:
         counts: Counter[str] = Counter()
-        claims: list[Claim] = []
-        failures: list[Failed] = []
+        states: list[_DocumentState] = []
+        pending: list[tuple[_DocumentState, _Unit]] = []
+        size = 0
         for document in sorted(documents, key=lambda d: (d.id, d.text)):
-            counts["documents"] += 1
             state = _DocumentState(document, Discourse(document.title))
-            for chunk in self._chunks(document, state, counts):
-                self._chunk(chunk, state, counts)
-            counts["resolved_pronouns"] += state.discourse.resolved
-            counts["unresolved_pronouns"] += state.discourse.unresolved
-            claims += [Claim.of(text, tuple(mentions)) for text, mentions in state.found.items()]
-            if not state.found:
-                counts["documents_without_claims"] += 1
-                failures.append(Failed(stage="extraction", reason=f"document {document.id!r} yields no claim", raw=document.text[:200]))
-        counts["claims"] = len(claims)
-        claims.sort(key=lambda c: (c.mentions[0].document_id, c.mentions[0].start, c.mentions[0].end, c.text))
-        names = ["documents", "documents_without_claims", "sentences", "claims", "resolved_pronouns", "unresolved_pronouns"]
-        names += [f"dropped_{reason}" for reason in DROP_REASONS]
-        return Extraction(tuple(claims), {name: counts[name] for name in names}, tuple(failures))
+            states.append(state)
+            for unit in self._units(document, state, counts):
+                pending.append((state, unit))
+                size += len(unit.sentence.text)
+                if size >= self.max_chars_per_chunk:
+                    self._read(pending, counts)
+                    pending, size = [], 0
+        self._read(pending, counts)
+        return _gathered(states, counts)
 
-    def _chunks(self, document: Document, state: _DocumentState, counts: Counter[str]) -> Iterator[list[_Unit]]:
-        """Sentences worth parsing, in lists of at most `max_chars_per_chunk` characters."""
+    def _units(self, document: Document, state: _DocumentState, counts: Counter[str]) -> Iterator[_Unit]:
+        """The sentences of a document that are worth parsing; the others are counted."""
         pieces, dropped = pieces_of(document.text)
         for reason, number in dropped.items():
             counts[f"dropped_{reason}"] += number
-        chunk: list[_Unit] = []
-        size = 0
         first = True
+        held: _Unit | None = None
         for block in blocks(pieces, self.max_chars_per_chunk):
             if first:
                 title, begin = leading_title(block.text)
                 if title and not document.title:
                     state.discourse = Discourse(title)
                 block = block.slice(begin, len(block))
-            opening = True
-            for text in split(block, self.max_sentence_chars):
+            for run in split(block, self.max_sentence_chars):
                 counts["sentences"] += 1
-                reason = noise(text.text, self.max_sentence_chars)
+                reason = noise(run.text.text)
                 if reason is not None:
                     counts[f"dropped_{reason}"] += 1
                 else:
-                    pieces_ = parts(text)
-                    unit = _Unit(
-                        without_brackets(text, starts_block=opening), [without_brackets(p) for p in pieces_] if len(pieces_) > 1 else []
+                    if held is not None:
+                        yield held
+                    several = parts(run.text)
+                    held = _Unit(
+                        without_brackets(run.text),
+                        [without_brackets(part) for part in several] if len(several) > 1 and not run.cut else [],
+                        opens_document=first,
+                        cut_before=run.cut_before,
+                        cut_after=run.cut_after,
                     )
-                    unit.opens_document = first
-                    chunk.append(unit)
-                    size += len(text)
-                first = opening = False
-            if size >= self.max_chars_per_chunk:
-                yield chunk
-                chunk, size = [], 0
-        if chunk:
-            chunk[-1].closes_document = True
-            yield chunk
+                first = False
+        if held is not None:
+            held.closes_document = True
+            yield held
 
-    def _chunk(self, units: list[_Unit], state: _DocumentState, counts: Counter[str]) -> None:
-        texts = [sentence.text for unit in units for sentence in (unit.parts or [unit.sentence])]
-        docs = iter(list(self.nlp.pipe(texts, batch_size=self.batch_size)))
-        for unit in units:
-            parsed = [(sentence, next(docs)) for sentence in (unit.parts or [unit.sentence])]
-            whole = False
-            if unit.parts and not _separable([doc for _, doc in parsed]):
-                whole = any(_has_reporting(doc) for _, doc in parsed)
-                parsed = [(unit.sentence, self.nlp(unit.sentence.text))]
-            for number, (sentence, doc) in enumerate(parsed):
-                reader = _SentenceReader(sentence, doc, state, counts, self.max_claim_words)
-                reader.read(
-                    whole=whole, opens=unit.opens_document and number == 0, closes=unit.closes_document and number + 1 == len(parsed)
-                )
+    def _read(self, pending: Sequence[tuple[_DocumentState, _Unit]], counts: Counter[str]) -> None:
+        """Parses sentences and adds their claims to the state of their documents."""
+        texts = [sentence.text for _, unit in pending for sentence in (unit.parts or [unit.sentence])]
+        # Inside the zone spaCy keeps no string for good, so a long run does not grow.
+        with self.nlp.memory_zone():
+            docs = iter(list(self.nlp.pipe(texts, batch_size=self.batch_size)))
+            for state, unit in pending:
+                parsed = [(sentence, next(docs)) for sentence in (unit.parts or [unit.sentence])]
+                whole = False
+                if unit.parts and not _separable([doc for _, doc in parsed]):
+                    whole = any(_has_reporting(doc) for _, doc in parsed)
+                    parsed = [(unit.sentence, self.nlp(unit.sentence.text))]
+                for number, (sentence, doc) in enumerate(parsed):
+                    reader = _SentenceReader(sentence, doc, state, counts, self.max_claim_words)
+                    reader.read(unit, whole=whole, first=number == 0, last=number + 1 == len(parsed))
+
+
+def _gathered(states: Sequence[_DocumentState], counts: Counter[str]) -> Extraction:
+    claims: list[Claim] = []
+    failures: list[Failed] = []
+    for state in states:
+        counts["resolved_pronouns"] += state.discourse.resolved
+        counts["unresolved_pronouns"] += state.discourse.unresolved
+        claims += [Claim.of(text, tuple(mentions)) for text, mentions in state.found.items()]
+        if not state.found:
+            counts["documents_without_claims"] += 1
+            document = state.document
+            failures.append(Failed(stage="extraction", reason=f"document {document.id!r} yields no claim", raw=document.text[:200]))
+    counts["documents"], counts["claims"] = len(states), len(claims)
+    claims.sort(key=lambda c: (c.mentions[0].document_id, c.mentions[0].start, c.mentions[0].end, c.text))
+    names = ["documents", "documents_without_claims", "sentences", "claims", "resolved_pronouns", "unresolved_pronouns"]
+    names += [f"dropped_{reason}" for reason in DROP_REASONS]
+    return Extraction(tuple(claims), {name: counts[name] for name in names}, tuple(failures))
 
 
 def _separable(docs: Sequence[Doc]) -> bool:
     """Whether every part of a sentence is a statement or an instruction, and none introduces the next as somebody's words."""
+    if not all(len(doc) for doc in docs):
+        return False
     stated = [any(independent_heads(span) for span in doc.sents) for doc in docs]
     ordered = [_is_imperative(next(iter(doc.sents)).root) for doc in docs]
     return any(stated) and all(s or o for s, o in zip(stated, ordered, strict=True)) and not any(_has_reporting(doc) for doc in docs[:-1])
@@ -200,11 +232,15 @@ class _SentenceReader:
     def __init__(self, sentence: Sentence, doc: Doc, state: _DocumentState, counts: Counter[str], max_words: int) -> None:
         self.sentence, self.doc, self.state, self.counts, self.max_words = sentence, doc, state, counts, max_words
 
-    def read(self, *, whole: bool, opens: bool, closes: bool) -> None:
+    def read(self, unit: _Unit, *, whole: bool, first: bool, last: bool) -> None:
+        """`first` and `last` say which part of the unit the sentence is; `whole` forbids to take it apart."""
         spans = list(self.doc.sents)
         for number, span in enumerate(spans):
-            last = closes and number + 1 == len(spans)
-            self._span(span, whole=whole, opens=opens and number == 0, closes=last)
+            opens, closes = first and number == 0, last and number + 1 == len(spans)
+            if (opens and unit.cut_before) or (closes and unit.cut_after):
+                self._drop("too_long")
+                continue
+            self._span(span, whole=whole, opens=opens and unit.opens_document, closes=closes and unit.closes_document)
 
     def _drop(self, reason: str) -> None:
         self.counts[f"dropped_{reason}"] += 1
@@ -214,7 +250,7 @@ class _SentenceReader:
         pairs = (
             []
             if independent_heads(span) and not _headless(span)
-            else key_values(span.text, discourse.main.name if discourse.main else None, discourse.title)
+            else key_values(span.text, discourse.subject_name, self.state.document.title)
         )
         if pairs:
             base = span.start_char
@@ -292,6 +328,8 @@ def _unusable(span: Span, heads: Sequence[Token]) -> str | None:
             return "fragment"
     for head in heads:
         subject = subject_of(head)
+        if subject is not None and subject.tag_ in ("WDT", "WP") and subject.i == span.start:
+            return "fragment"
         if subject is not None and subject.lower_ == "i" and any(t.lower_ in lex.ATTITUDES for t in [head, *head.children]):
             return "first_person"
     for head in heads:
@@ -314,7 +352,7 @@ def render(clause: Clause, span: Span, written: dict[int, str], asides: dict[int
     previous: Token | None = None
     for number, unit in enumerate(units):
         if isinstance(unit, str):
-            out += unit if unit.startswith("'") else f" {unit}"
+            out += unit if unit[0] in "'," else f" {unit}"
             previous = None
             continue
         text = written.get(unit.i, unit.text)
@@ -350,5 +388,5 @@ def _finished(text: str) -> str:
     if (text[:1].islower() and text.split(" ", 1)[0][1:].islower()) or (len(text) > 1 and text[:1].islower() and text[1] == " "):
         text = text[0].upper() + text[1:]
     if text.endswith("!"):
-        text = text[:-1] + "."
+        text = text.rstrip("!") + "."
     return text if text.endswith((".", '."', ".”", ".'", ".’")) else text + "."

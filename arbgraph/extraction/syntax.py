@@ -152,6 +152,13 @@ def noun_phrase(head: Token, stop: int, state: SentenceState) -> list[Token]:
     return trim(tokens)
 
 
+def closed(phrase: Sequence[Token]) -> list[Unit]:
+    """A noun phrase ready for a predicate: a remark inside it ("my aide, Ann Lee") needs its second comma."""
+    last = phrase[-1] if phrase else None
+    remark = any(t.text == "," for t in phrase) and not any(t.dep_ == "cc" for t in phrase)
+    return [*phrase, ","] if remark and last is not None else list(phrase)
+
+
 def remove(clause: Token, state: SentenceState) -> None:
     """Takes a subtree and the commas around it out of the clause it stood in."""
     tokens = subtree(clause)
