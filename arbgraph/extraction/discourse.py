@@ -328,6 +328,8 @@ def _expletive(pronoun: Token, head: Token) -> bool:
     ):
         return True
     dependents = {c.dep_ for c in head.children}
+    if pronoun.dep_ == "nsubjpass" and dependents & {"ccomp", "xcomp"}:
+        return True
     if head.lower_ in lex.BE_FINITE and ("ccomp" in dependents or ("acomp" in dependents and dependents & {"xcomp", "advcl"})):
         return True
     return any(

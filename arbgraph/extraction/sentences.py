@@ -36,7 +36,7 @@ FUNCTION_WORDS = lex.words(
     """
 )
 
-_CANDIDATE = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\s[•·►▶◀▪■□◦→|↑^§★☆½✓✔✕✖]+\s|[★☆]+½?\s|\t+")
+_CANDIDATE = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|\s[•·►▶◀▪■□◦→↑^§★☆½✓✔✕✖]+\s|[★☆]+½?\s|\t+")
 _CAPITAL_START = re.compile(r"[.!?]\s+[A-Z]|^[A-Z].*[.!?]\s*$", re.DOTALL)
 _WORD_BEFORE = re.compile(r"([^\s(\[\"“]+)$")
 _INITIAL = re.compile(r"^[A-Z](?:\.[A-Z])*$")
@@ -228,6 +228,8 @@ def leading_title(text: str) -> tuple[str, int]:
     words = [(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+", text[:400])]
     plain = [word.strip(",;:.\"“”'").casefold() for word, _, _ in words]
     for start in range(1, min(16, len(words))):
+        if words[start - 1][0].endswith((".", "!", "?")) and len(plain[start - 1]) > 2:
+            break
         length = 0
         while start + length < len(words) and length < start and plain[length] and plain[length] == plain[start + length]:
             length += 1

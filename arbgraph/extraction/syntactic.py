@@ -270,7 +270,12 @@ class _SentenceReader:
         person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and opens else None
         lives, used = aside_claims(span, around, person)
         around = {index: asides for index, asides in around.items() if index not in used}
-        unfinished = closes and span[-1].text[-1].isalnum() and span[-1].pos_ in _UNFINISHED and span[-1].dep_ not in ("dobj", "pobj")
+        unfinished = (
+            closes
+            and span[-1].text[-1].isalnum()
+            and span[-1].pos_ in _UNFINISHED
+            and not (span[-1].pos_ == "PRON" and span[-1].dep_ in ("dobj", "pobj"))
+        )
         headless = opens and span.text[:1].islower() and _CUT_PASSAGE.search(self.state.document.text[:5000]) is not None
         for clause in clauses:
             indexes = {u.i for u in clause.units if isinstance(u, Token)}
