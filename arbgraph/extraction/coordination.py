@@ -68,6 +68,8 @@ def _shares(head: Token, follower: Token) -> bool:
     if follower.tag_ in ("VB", "VBN", "VBG"):
         return True
     # The tagger often takes "printed and marked with crosses" for a past tense; without an object it is the passive going on.
+    if follower.lower_ in lex.PASSIVE_PARTICIPLES and not any(child.dep_ == "dobj" for child in follower.children):
+        return follower.tag_ == "VBD" and (head.lower_ in lex.BE or any(child.dep_ == "auxpass" for child in head.children))
     passive = any(child.dep_ == "auxpass" for child in head.children)
     complements = {child.dep_ for child in follower.children}
     return (

@@ -65,6 +65,13 @@ STATIVE_PARTICIPLES = words(
     located situated known based named bordered surrounded considered dedicated set found nicknamed called titled
     """
 )
+# Without an object these are passive, whatever the tagger says ("was born in Oslo and raised in Bergen").
+PASSIVE_PARTICIPLES = words(
+    """
+    raised educated brought named renamed ordained appointed elected built rebuilt used known awarded given buried crowned knighted destroyed
+    demolished restored converted listed designated considered called replaced dedicated commissioned published released produced directed
+    """
+)
 # Participles that introduce a condition or a comparison and do not describe the subject.
 PREPOSITIONAL_PARTICIPLES = words("given compared provided granted seen taken considered based put asked")
 # Subordinate frames: nothing inside is asserted on its own.

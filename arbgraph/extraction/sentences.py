@@ -61,7 +61,7 @@ _FURNITURE = (
     r"follow us|our newsletter|enable javascript|add to cart",
     r"text is available under|registered trademark of the wikimedia|learn how and when to remove",
     r"this article (?:is a stub|needs|has multiple issues|may (?:be|need|require|contain))",
-    r"disambiguation page|hidden categories|archived from the original|toggle the table|move to sidebar",
+    r"disambiguation page|list may not reflect|hidden categories|archived from the original|toggle the table|move to sidebar",
     r"retrieved (?:on )?(?:\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*",
     r"ISBN|S2CID|JSTOR",
     r"powered by (?:wordpress|blogger|shopify)",
@@ -75,7 +75,7 @@ _FURNITURE_LINE = re.compile(
     re.IGNORECASE,
 )
 _SHORT_VALUE = re.compile(r"^[A-Z][a-z]+: [-+$€£]?\d")
-_CODE = re.compile(r"[{}]|=>|\bfunction\s*\(|\bvar \w+ =|</|/>|\$\(|;\s*\}|\\[a-z]+\{")
+_CODE = re.compile(r"[{}]|\w_\w+_\w|=>|\bfunction\s*\(|\bvar \w+ =|</|/>|\$\(|;\s*\}|\\[a-z]+\{")
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,13 @@ def _present(participle: Token, root: Token) -> bool:
     return participle.lower_ in lex.STATIVE_PARTICIPLES and root.tag_ in ("VBZ", "VBP")
 
 
+def _copula(root: Token, present: bool) -> str:
+    """The form of "be" that agrees with the copula of the sentence: a name such as "Flesh and Bone" is one thing."""
+    if root.lower_ in ("are", "were"):
+        return "are" if present else "were"
+    return "is" if present else "was"
+
+
 def _be(subject: Token, present: bool) -> str:
     if plural(subject) or subject.lower_ == "you":
         return "are" if present else "were"
@@ -161,7 +168,7 @@ def attribute_clauses(root: Token, subject: Token, state: SentenceState) -> None
         for clause in (child for child in attribute.children if child.i > attribute.i):
             if clause.dep_ == "acl" and clause.tag_ == "VBN" and not any(c.dep_ in ("aux", "mark", "neg") for c in clause.children):
                 state.derived.extend(
-                    predicates(clause, phrase, subtree(clause), "participle", state, auxiliary=[_be(subject, _present(clause, root))])
+                    predicates(clause, phrase, subtree(clause), "participle", state, auxiliary=[_copula(root, _present(clause, root))])
                 )
             elif clause.dep_ == "relcl" and is_finite(clause) and not comma_before(clause):
                 pronoun = relative_pronoun(clause)

@@ -270,12 +270,9 @@ class _SentenceReader:
         person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and opens else None
         lives, used = aside_claims(span, around, person)
         around = {index: asides for index, asides in around.items() if index not in used}
-        unfinished = (
-            closes
-            and span[-1].text[-1].isalnum()
-            and span[-1].pos_ in _UNFINISHED
-            and not (span[-1].pos_ == "PRON" and span[-1].dep_ in ("dobj", "pobj"))
-        )
+        final = span[-1]
+        dangling = final.tag_ == "DT" or (final.pos_ in _UNFINISHED and not (final.pos_ == "PRON" and final.dep_ in ("dobj", "pobj")))
+        unfinished = closes and dangling and final.text[-1].isalnum()
         headless = opens and span.text[:1].islower() and _CUT_PASSAGE.search(self.state.document.text[:5000]) is not None
         for clause in clauses:
             indexes = {u.i for u in clause.units if isinstance(u, Token)}
@@ -295,7 +292,7 @@ class _SentenceReader:
             return self._drop("fragment")
         if len(words) > self.max_words:
             return self._drop("too_long")
-        if _DAMAGED.search(text):
+        if _DAMAGED.search(text) or text.count("(") != text.count(")"):
             return self._drop("damaged")
         source = self.sentence.source
         first = source.starts[start]
