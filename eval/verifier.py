@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import re
 from collections.abc import Sequence
@@ -20,7 +21,6 @@ from rich.table import Table
 
 from arbgraph.checkpoint import CARD, METRICS, find_checkpoint, is_checkpoint
 from arbgraph.schema import RELATION_LABELS
-from arbgraph.verifier.calibration import combine_orders
 from arbgraph.verifier.pairs import LabelledPair, read_pairs
 from arbgraph.verifier.relation import RelationVerifier
 from eval.metrics.classification import classification_report
@@ -31,7 +31,7 @@ def evaluate_set(verifier: RelationVerifier, pairs: Sequence[LabelledPair]) -> d
     gold = torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs])
     forward = verifier.log_probabilities([(pair.a, pair.b) for pair in pairs])
     backward = verifier.log_probabilities([(pair.b, pair.a) for pair in pairs])
-    combined = combine_orders(forward, backward)
+    combined = verifier.combine(forward, backward).exp()
     result: dict[str, Any] = {
         "directed": classification_report(forward.exp(), gold),
         "combined": classification_report(combined, gold),
@@ -66,7 +66,7 @@ def evaluate(verifier: RelationVerifier, sets: Sequence[str | Path], limit: int 
         results[name] = evaluate_set(verifier, pairs)
     return {
         "date": datetime.now(UTC).date().isoformat(),
-        "hardware": f"{platform.machine()} CPU, {torch.get_num_threads()} threads",
+        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
         "verifier": verifier.describe(),
         "limit": limit,
         "truncated": verifier.truncated - truncated,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -29,18 +30,20 @@ LIMITS = """\
 def publish_verifier(
     module: VerifierModule,
     counts: Sequence[Mapping[str, Any]],
-    calibration: Calibration,
+    calibration: Mapping[str, Calibration],
     reports: Mapping[str, Any],
     training: Mapping[str, Any],
+    trained: int,
 ) -> Checkpoint:
     """Writes the module's checkpoint folder.
 
     Args:
         module: the trained module; its `output` is the folder.
         counts: rows of the training mix (`Mix.counts`).
-        calibration: fitted on dev.
+        calibration: fitted on dev, for one reading order (`directed`) and the undirected verdict (`combined`).
         reports: dev reports by set, `uncalibrated` and `calibrated`.
         training: the complete training configuration, as plain data.
+        trained: pairs that the whole run read; the module's own `pairs_seen` is where it was best.
     """
     features: tuple[str, ...] = ()
     if module.comparison:
@@ -54,13 +57,14 @@ def publish_verifier(
         max_tokens=module.max_tokens,
         features=features,
         settings={"head": "segment", "dropout": module.model.head.dropout.p},
-        calibration=calibration.to_dict(),
+        calibration={kind: fitted.to_dict() for kind, fitted in calibration.items()},
     )
     when = datetime.now(UTC).date().isoformat()
     metrics = {
         "date": when,
-        "hardware": f"{platform.machine()} CPU, {torch.get_num_threads()} threads",
+        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
         "pairs_seen": module.pairs_seen,
+        "pairs_trained": trained,
         "train_loss": module.smoothed,
         "data": [dict(row) for row in counts],
         "dev": {kind: {name: dict(report) for name, report in sets.items()} for kind, sets in reports.items()},
@@ -78,6 +82,7 @@ def publish_verifier(
 
 
 def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
+    trained = metrics["pairs_trained"]
     assert config.base is not None
     encoder: Any = module.model.encoder
     lora = encoder.peft_config["default"]
@@ -117,8 +122,8 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         "",
         f"LoRA r {lora.r}, alpha {lora.lora_alpha} on {adapted} linear layers; AdamW, peak rate {recipe['lr']}, weight decay "
         f"{recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up then linear decay; batch {batch}, "
-        f"label smoothing {recipe['label_smoothing']}, class weights {module.class_weights}; {metrics['pairs_seen']} pairs seen. "
-        "The step was chosen by mean dev macro-F1. `training.yaml` holds everything.",
+        f"label smoothing {recipe['label_smoothing']}, class weights {module.class_weights}; saved after {metrics['pairs_seen']} of {trained} pairs, "
+        "where mean dev macro-F1 was best. `training.yaml` holds everything.",
         f"Trained {metrics['date']} on {metrics['hardware']}.",
         "",
         "## Dev sets (they chose the step and fitted the calibration)",

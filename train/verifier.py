@@ -29,15 +29,18 @@ class VerifierCLI(LightningCLI):
 
     def after_fit(self) -> None:
         module, data, trainer = self.model, self.datamodule, self.trainer
+        trained = module.pairs_seen
         keeper = next((callback for callback in trainer.callbacks if isinstance(callback, ModelCheckpoint)), None)  # pyright: ignore[reportAttributeAccessIssue]
         if keeper is not None and keeper.best_model_path:
-            module.load_state_dict(torch.load(keeper.best_model_path, weights_only=True)["state_dict"], strict=False)
+            state = torch.load(keeper.best_model_path, weights_only=True)
+            module.load_state_dict(state["state_dict"], strict=False)
+            module.pairs_seen = state["verifier"]["pairs_seen"]
         trainer.validate(module, datamodule=data, verbose=False)
         logits = [torch.stack([rows[row] for row in range(len(rows))]) for rows in module.dev_logits]
         calibration = calibrate(data, logits)
-        reports = {"uncalibrated": module.dev_reports, "calibrated": score_dev(data, logits, calibration)}
+        reports = {"uncalibrated": module.dev_reports, "calibrated": score_dev(data, logits, **calibration)}
         config = self.config.fit.as_dict() if "fit" in self.config else self.config.as_dict()
-        publish_verifier(module, data.mix.counts, calibration, reports, config)
+        publish_verifier(module, data.mix.counts, calibration, reports, config, trained)
         console.print(f"wrote {module.output}")
 
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from arbgraph.models import ResolvedModel, resolve_model
-from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.calibration import Calibration, combine_orders, fit_calibration
 from arbgraph.verifier.model import RelationModel, SegmentHead
 from eval.metrics.classification import classification_report
@@ -150,7 +149,7 @@ class VerifierModule(L.LightningModule):
     def on_validation_epoch_end(self) -> None:
         data: VerifierData = self.trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         logits = [torch.stack([rows[row] for row in range(len(rows))]) for rows in self.dev_logits]
-        self.dev_reports = score_dev(data, logits, Calibration())
+        self.dev_reports = score_dev(data, logits, Calibration(), Calibration())
         for name, report in self.dev_reports.items():
             self.log(f"dev/{name}/macro_f1", report["macro_f1"])
             self.log(f"dev/{name}/accuracy", report["accuracy"])
@@ -224,25 +223,43 @@ def relation_loss(logits: Tensor, allowed: Tensor, weights: Tensor, smoothing: f
     return (weight * smooth).sum() / weight.sum()
 
 
-def score_dev(data: VerifierData, logits: Sequence[Tensor], calibration: Calibration) -> dict[str, dict[str, Any]]:
-    """A classification report per dev set, undirected sets after combining both orders."""
+def score_dev(data: VerifierData, logits: Sequence[Tensor], directed: Calibration, combined: Calibration) -> dict[str, dict[str, Any]]:
+    """A classification report per dev set, undirected sets after combining both orders.
+
+    Args:
+        data: the dev sets.
+        logits: of each set, `[N, 3]`, or `[2N, 3]` with the reversed pairs second where the set is undirected.
+        directed, combined: calibration of one reading order, and of the undirected verdict.
+    """
     reports = {}
-    for source, pairs, rows in zip(data.dev, data.dev_pairs, logits, strict=True):
-        gold = torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs])
-        scores = calibration.log_probabilities(rows)
-        probabilities = combine_orders(scores[: len(gold)], scores[len(gold) :]) if source.undirected else scores.exp()
-        reports[source.name] = classification_report(probabilities, gold)
+    for source, gold, rows in zip(data.dev, data.dev_labels, logits, strict=True):
+        scores = directed.log_probabilities(rows)
+        if source.undirected:
+            scores = combined.log_probabilities(combine_orders(scores[: len(gold)], scores[len(gold) :]))
+        reports[source.name] = classification_report(scores.exp(), gold)
     return reports
 
 
-def calibrate(data: VerifierData, logits: Sequence[Tensor]) -> Calibration:
-    """One temperature and bias over all dev sets, each set counted alike; an undirected set in both orders."""
-    gold, weights = [], []
-    for pairs, rows in zip(data.dev_pairs, logits, strict=True):
-        labels = [RELATION_LABELS.index(pair.label) for pair in pairs]
-        gold += labels * (len(rows) // len(labels))
-        weights += [1 / len(rows)] * len(rows)
-    return fit_calibration(torch.cat(list(logits)), torch.tensor(gold), torch.tensor(weights))
+def calibrate(data: VerifierData, logits: Sequence[Tensor]) -> dict[str, Calibration]:
+    """`directed`: fitted on the given order of every dev set; then `combined`: fitted on the verdicts of the undirected sets.
+
+    Every set counts alike, and sets with `calibrate: false` are left out. Without an undirected set, `combined` changes nothing.
+    """
+    chosen = [(source, gold, rows) for source, gold, rows in zip(data.dev, data.dev_labels, logits, strict=True) if source.calibrate]
+    directed = _fit([(gold, rows[: len(gold)]) for _, gold, rows in chosen])
+    verdicts = []
+    for source, gold, rows in chosen:
+        if source.undirected:
+            scores = directed.log_probabilities(rows)
+            verdicts.append((gold, combine_orders(scores[: len(gold)], scores[len(gold) :])))
+    return {"directed": directed, "combined": _fit(verdicts)}
+
+
+def _fit(sets: Sequence[tuple[Tensor, Tensor]]) -> Calibration:
+    if not sets:
+        return Calibration()
+    weights = torch.cat([torch.full((len(gold),), 1 / len(gold)) for gold, _ in sets])
+    return fit_calibration(torch.cat([scores for _, scores in sets]), torch.cat([gold for gold, _ in sets]), weights)
 
 
 class Throughput(L.Callback):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from arbgraph.schema import CONTRADICT, NEUTRAL, RELATION_LABELS, SUPPORT
+from arbgraph.schema import RELATION_LABELS, SUPPORT
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,12 @@ def fit_calibration(logits: Tensor, labels: Tensor, weights: Tensor | None = Non
 
 
 def combine_orders(forward: Tensor, backward: Tensor) -> Tensor:
-    """One undirected verdict from the log-probabilities of both reading orders, `[P, 3]` each; returns `[P, 3]` summing to 1.
+    """One undirected verdict from the log-probabilities of both reading orders, `[P, 3]` each; returns log-probabilities `[P, 3]`.
 
-    A contradiction is symmetric, so its probability is the geometric mean of both orders. A pair supports when either
-    direction entails the other, so support is the larger of both. Neutral asks that neither direction says more, so it is the
-    smaller of both. The three are renormalised. Swapping the arguments gives bit-identical results, and two orders
-    that agree are returned as they are.
+    Contradiction and neutrality hold for both orders or for neither, so their probability is the geometric mean of both. A pair
+    supports when either text entails the other, so support is the larger of both. The three are renormalised. Swapping
+    the arguments gives bit-identical results, and two orders that agree are returned as they are.
     """
-    combined = torch.empty_like(forward)
+    combined = (forward + backward) / 2
     combined[:, SUPPORT] = torch.maximum(forward[:, SUPPORT], backward[:, SUPPORT])
-    combined[:, CONTRADICT] = (forward[:, CONTRADICT] + backward[:, CONTRADICT]) / 2
-    combined[:, NEUTRAL] = torch.minimum(forward[:, NEUTRAL], backward[:, NEUTRAL])
-    return combined.softmax(-1)
+    return combined.log_softmax(-1)

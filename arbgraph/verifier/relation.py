@@ -31,7 +31,8 @@ class RelationVerifier:
         model: gives logits `[B, 3]` of a padded batch.
         tokenizer: pairs -> token ids.
         columns: which logit holds support, contradict and neutral.
-        calibration: applied to the logits in the project's column order.
+        calibration: of one reading order, applied to the logits in the project's column order.
+        combined_calibration: of the undirected verdict, applied to its log-probabilities.
         features: whether the head compares typed features beside the text.
         description: what `describe` returns.
         batch_size: pairs per forward pass.
@@ -44,12 +45,14 @@ class RelationVerifier:
         *,
         columns: Sequence[int] = (0, 1, 2),
         calibration: Calibration | None = None,
+        combined_calibration: Calibration | None = None,
         features: bool = False,
         description: dict[str, Any] | None = None,
         batch_size: int = 64,
     ) -> None:
         self.model, self.tokenizer, self.columns = model, tokenizer, list(columns)
         self.calibration = calibration or Calibration()
+        self.combined_calibration = combined_calibration or Calibration()
         self.features, self.batch_size = features, batch_size
         self.description = description or {}
         self.truncated = 0
@@ -103,7 +106,7 @@ class RelationVerifier:
         return {
             **self.description,
             "labels": list(RELATION_LABELS),
-            "calibration": self.calibration.to_dict(),
+            "calibration": {"directed": self.calibration.to_dict(), "combined": self.combined_calibration.to_dict()},
             "max_tokens": self.tokenizer.max_tokens,
         }
 
@@ -115,7 +118,7 @@ class RelationVerifier:
     def relate(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """The undirected relation of each pair: probabilities `[P, 3]` float32 (support, contradict, neutral) on the CPU.
 
-        Both reading orders are combined (`combine_orders`). Swapping the two texts of any pair gives bit-identical rows; equal
+        Both reading orders are combined (`combine_orders`) and calibrated. Swapping the two texts of any pair gives bit-identical rows; equal
         pairs are read once. Raises ValueError on an empty text.
         """
         if not pairs:
@@ -123,9 +126,13 @@ class RelationVerifier:
         canonical = [(min(a, b), max(a, b)) for a, b in pairs]
         distinct = list(dict.fromkeys(canonical))
         scores = self.log_probabilities([*distinct, *((b, a) for a, b in distinct)])
-        combined = combine_orders(scores[: len(distinct)], scores[len(distinct) :]).float()
+        combined = self.combine(scores[: len(distinct)], scores[len(distinct) :]).exp().float()
         position = {pair: row for row, pair in enumerate(distinct)}
         return combined[[position[pair] for pair in canonical]]
+
+    def combine(self, forward: Tensor, backward: Tensor) -> Tensor:
+        """Calibrated log-probabilities `[P, 3]` of the undirected verdict, from those of both reading orders."""
+        return self.combined_calibration.log_probabilities(combine_orders(forward, backward))
 
     def directed(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """What the first text of each pair says about the second: probabilities `[P, 3]` float32, one reading order."""
@@ -206,7 +213,8 @@ def _load_own(folder: Path, offline: bool, base: str | None) -> RelationVerifier
         model,
         tokenizer,
         columns=_columns(config.id2label, folder),
-        calibration=Calibration.from_dict(config.calibration) if config.calibration else None,
+        calibration=Calibration.from_dict(config.calibration["directed"]) if config.calibration else None,
+        combined_calibration=Calibration.from_dict(config.calibration["combined"]) if config.calibration else None,
         features=bool(config.features),
         description={
             "name": folder.name,

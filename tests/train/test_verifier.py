@@ -143,7 +143,10 @@ def test_fit_writes_a_checkpoint(data_root: Path, tiny_base: Path) -> None:
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "| data | CC0 | 24 | 8 / 8 / 8 |" in card
     metrics = describe(folder)["metrics"]
-    assert metrics["pairs_seen"] == 72
+    assert metrics["pairs_trained"] == 72
+    best = torch.load(cli.trainer.checkpoint_callback.best_model_path, weights_only=True)  # pyright: ignore
+    assert metrics["pairs_seen"] == best["verifier"]["pairs_seen"]
+    assert all(torch.equal(tensor, best["state_dict"][f"model.head.{name}"]) for name, tensor in saved.items())
     assert metrics["dev"]["calibrated"].keys() == {"dev", "both"}
     # The card's dev scores are those of the saved weights.
     verifier = RelationVerifier.load(folder)

@@ -48,7 +48,10 @@ def build_checkpoint(folder: Path, base: Path, *, seed: int = 0, id2label: dict[
         id2label=id2label or {0: "support", 1: "contradict", 2: "neutral"},
         max_tokens=max_tokens,
         settings={"head": "segment", "dropout": 0.1},
-        calibration={"temperature": 1.5, "bias": {"support": 0.1, "contradict": -0.2, "neutral": 0.0}},
+        calibration={
+            "directed": {"temperature": 1.5, "bias": {"support": 0.1, "contradict": -0.2, "neutral": 0.0}},
+            "combined": {"temperature": 0.8, "bias": {"support": -0.3, "contradict": 0.2, "neutral": 0.0}},
+        },
     )
     save_checkpoint(folder, config, head=model.head.state_dict(), adapted=encoder, card="# card\n", metrics={"n": 1}, training={"lr": 0.1})
     return model

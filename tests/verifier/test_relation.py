@@ -52,7 +52,8 @@ def test_swapping_is_exact(verifier: RelationVerifier) -> None:
 def test_relate_combines_both_calibrated_orders(verifier: RelationVerifier) -> None:
     forward = verifier.log_probabilities(PAIRS)
     backward = verifier.log_probabilities([(b, a) for a, b in PAIRS])
-    torch.testing.assert_close(verifier.relate(PAIRS), combine_orders(forward, backward).float(), atol=1e-5, rtol=0)
+    combined = (combine_orders(forward, backward) / 0.8 + torch.tensor([-0.3, 0.2, 0.0])).softmax(-1)
+    torch.testing.assert_close(verifier.relate(PAIRS), combined.float(), atol=1e-5, rtol=0)
     bias = torch.tensor([0.1, -0.2, 0.0])
     torch.testing.assert_close(verifier.directed(PAIRS), (verifier.logits(PAIRS) / 1.5 + bias).softmax(-1))
 
@@ -144,7 +145,7 @@ def test_describe(verifier: RelationVerifier, tiny_base: Path) -> None:
     assert described["name"] == "tiny-verifier"
     assert described["base"] == str(tiny_base)
     assert described["labels"] == ["support", "contradict", "neutral"]
-    assert described["calibration"]["temperature"] == 1.5
+    assert described["calibration"]["directed"]["temperature"] == 1.5
     assert set(described["sha256"]) == {"head.safetensors", "adapter_model.safetensors", "adapter_config.json"}
 
 

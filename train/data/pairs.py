@@ -37,6 +37,7 @@ class PairSource:
         reversible: labels that still hold when a pair is read backwards. Contradiction always does; neutral does where the second
             text is about something else, not where it only says more than the first.
         undirected: all labels hold for both orders, and dev scores are taken after combining them.
+        calibrate: whether a dev set takes part in calibration.
     """
 
     path: str
@@ -47,6 +48,7 @@ class PairSource:
     licence: str = "not stated"
     reversible: list[str] = field(default_factory=lambda: ["contradict"])
     undirected: bool = False
+    calibrate: bool = True
 
     def __post_init__(self) -> None:
         self.name = self.name or Path(self.path).parent.name or Path(self.path).stem
@@ -323,6 +325,11 @@ class VerifierData(L.LightningDataModule):
         self.mix = build_mix(self.train, self.root, keys)
         self.lengths = self.tokenizer.encode([(pair.a, pair.b) for pair in self.mix.pairs]).lengths
         show_rows("training mix", self.mix.counts)
+
+    @property
+    def dev_labels(self) -> list[Tensor]:
+        """Per dev set, the labels `[N]` in column order."""
+        return [torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs]) for pairs in self.dev_pairs]
 
     def label_counts(self) -> Tensor:
         """Pairs per label and epoch, `[3]`, after weighting."""
