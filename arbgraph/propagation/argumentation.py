@@ -130,7 +130,8 @@ def final_strength(
     """
     attack = Arcs(attack_index, base.new_ones(attack_index.shape[1]) if attack_weight is None else attack_weight)
     support = Arcs(support_index, base.new_ones(support_index.shape[1]) if support_weight is None else support_weight)
-    _check(base, attack, support, semantics, solver, damping)
+    _check_solver(solver, damping)
+    _check(base, attack, support, semantics)
     group = torch.zeros(base.numel(), dtype=torch.long, device=base.device) if batch is None else batch
     aggregate, influence = SEMANTICS[semantics]
     incoming = torch.zeros_like(group).index_add(0, torch.cat([attack_index[1], support_index[1]]), _ones(attack, support)) > 0
@@ -184,13 +185,16 @@ def _layers(attack_index: Tensor, support_index: Tensor, group: Tensor, graphs: 
     return layers, torch.bincount(group[left], minlength=graphs) == 0
 
 
-def _check(base: Tensor, attack: Arcs, support: Arcs, semantics: str, solver: str, damping: float) -> None:
-    if semantics not in SEMANTICS:
-        raise ValueError(f"semantics {semantics!r} is not known; choose one of {', '.join(SEMANTICS)}")
+def _check_solver(solver: str, damping: float) -> None:
     if solver not in ("damped", "rk4"):
         raise ValueError(f"solver {solver!r} is not known; choose 'damped' or 'rk4'")
     if not 0 <= damping < 1:
         raise ValueError(f"damping is {damping}; it lies in [0, 1)")
+
+
+def _check(base: Tensor, attack: Arcs, support: Arcs, semantics: str) -> None:
+    if semantics not in SEMANTICS:
+        raise ValueError(f"semantics {semantics!r} is not known; choose one of {', '.join(SEMANTICS)}")
     inside = (base > 0) & (base < 1) if semantics == "mlp" else (base >= 0) & (base <= 1)
     if not inside.all():
         row = int((~inside).nonzero()[0])
@@ -210,7 +214,9 @@ class _Argumentation(Rival):
 
     def __init__(self, *, damping: float = 0.5, solver: Solver = "damped", max_iterations: int = 500, **thresholds: Any) -> None:
         super().__init__(max_iterations=max_iterations, **thresholds)
-        self.damping, self.solver = damping, solver
+        _check_solver(solver, damping)
+        self.damping = damping
+        self.solver: Solver = solver
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         weight = self.weights(graph)

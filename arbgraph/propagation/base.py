@@ -59,17 +59,12 @@ def ratio(numerator: Tensor, denominator: Tensor, otherwise: Tensor | float = 0.
 def largest_change(groups: tuple[Tensor, ...], count: int) -> Callable[[State, State], Tensor]:
     """A measure of how far a step moved every graph `[count]`: the largest absolute change over all parts of the state."""
 
+    group = torch.cat(groups)
+
     def change(old: State, new: State) -> Tensor:
-        moved = torch.cat([(n - o).abs() for n, o in zip(new, old, strict=True)])
-        return maximum_within(moved, torch.cat(groups), count)
+        return maximum_within(torch.cat([(n - o).abs() for n, o in zip(new, old, strict=True)]), group, count)
 
     return change
-
-
-@torch.no_grad()
-def _still_running(running: Tensor, change: Tensor, tolerance: float) -> Tensor:
-    # Negated, so that a NaN counts as not settled.
-    return running & ~(change < tolerance)
 
 
 def fixed_point(
@@ -95,10 +90,11 @@ def fixed_point(
         if not running.any():
             break
         new = step(*state)
-        moved = measure(state, new)
+        with torch.no_grad():
+            moved = measure(state, new)
         state = tuple(torch.where(running[group], n, o) for n, o, group in zip(new, state, groups, strict=True))
         iterations = iterations + running
-        running = _still_running(running, moved, tolerance)
+        running = running & ~(moved < tolerance)  # Negated, so that a NaN counts as not settled.
     return state, iterations, ~running
 
 
@@ -137,7 +133,8 @@ class Rival(nn.Module):
         if max_iterations < 0 or tolerance < 0:
             raise ValueError(f"max_iterations {max_iterations} and tolerance {tolerance} must not be negative")
         self.tau_accept, self.tau_q, self.tau_sim, self.tau_conf = tau_accept, tau_q, tau_sim, tau_conf
-        self.support_cap, self.support_cap_scope = support_cap, support_cap_scope
+        self.support_cap = support_cap
+        self.support_cap_scope: Literal["graph", "node"] = support_cap_scope
         self.edge_weight, self.max_iterations, self.tolerance = edge_weight, max_iterations, tolerance
 
     @classmethod
