@@ -29,11 +29,11 @@ _TRAILING = re.compile(r"[\s.!;,]+$")
 class Alignment:
     """Canonical claims, and how they came about.
 
-    claims: one per cluster, in the order of text and id; mentions of all members, each once. A claim that merged with
+    claims: one per cluster, in the order of their ids; mentions of all members, each once. A claim that merged with
         nothing is the input claim itself; a merged one has the representative's text and a new content id.
     embedding: `[C, D]` the representatives' rows.
     cluster: for each input claim, in input order, the index of its canonical claim.
-    merges: how many claims were absorbed: inputs minus canonical claims.
+    merged: how many claims were absorbed: inputs minus canonical claims.
     vetoes: guard -> number of pairs of distinct texts at or above the threshold that it kept apart; a pair counts for
         every guard that objected.
     """
@@ -41,7 +41,7 @@ class Alignment:
     claims: tuple[Claim, ...]
     embedding: Tensor
     cluster: tuple[int, ...]
-    merges: int
+    merged: int
     vetoes: dict[str, int]
 
 
@@ -69,7 +69,7 @@ class Aligner:
         similarity, vetoes = self._mergeable(texts, vectors)
         clusters = _cliques(len(groups), similarity)
         built = [_canonical(cluster, groups, claims, similarity) for cluster in clusters]
-        order = sorted(range(len(built)), key=lambda i: (built[i][0].text, built[i][0].id))
+        order = sorted(range(len(built)), key=lambda i: built[i][0].id)
         cluster_of = [0] * len(claims)
         for rank, i in enumerate(order):
             for group in clusters[i]:
@@ -79,7 +79,7 @@ class Aligner:
             claims=tuple(built[i][0] for i in order),
             embedding=vectors[[built[i][1] for i in order]],
             cluster=tuple(cluster_of),
-            merges=len(claims) - len(built),
+            merged=len(claims) - len(built),
             vetoes=dict(sorted(vetoes.items())),
         )
 

@@ -197,9 +197,9 @@ def _after_links(tokens: list[Token], i: int) -> int | None:
 
 
 def _numbers_name(tokens: list[Token], i: int, in_date: list[bool]) -> bool:
-    """Whether the number at i ends a name: a bare number that no lower-case noun follows (Apollo 11 landed is a verb: past forms pass)."""
+    """Whether the number at i ends a name: a small bare number that no noun follows (a form in -ed is taken for a verb)."""
     token = tokens[i]
-    if token.kind != "number" or in_date[i] or "," in token.raw or float(token.raw) >= 10000:
+    if token.kind != "number" or in_date[i] or not token.raw.isdecimal() or len(token.raw) > 4:
         return False
     if i + 1 == len(tokens) or tokens[i + 1].kind == "symbol":
         return tokens[i + 1].lower not in "%$€£-°" if i + 1 < len(tokens) else True

@@ -47,6 +47,8 @@ NO_SUPERLATIVES = frozenset(_CLASSES["superlatives"]["except"].split())
 _ENDS = [tuple(frozenset(end.split(",")) for end in pair.split("/")) for pair in _CLASSES["superlatives"]["opposites"].split()]
 MONTHS = {word: number for number, words in enumerate(_CLASSES["months"].values(), 1) for word in words.split()}
 
+# Endings of stems in British and American spelling (authoris-, colour, centr-).
+_SPELLINGS = (("is", "iz"), ("our", "or"), ("tr", "ter"))
 _VOWEL = re.compile(r"[aeiouy]")
 
 
@@ -66,7 +68,11 @@ def stem(word: str) -> str:
 
     Light on purpose: a stem that joins unrelated words would hide a difference between two claims.
     """
-    word = _irregular().get(word, word)
+    return lemma_stem(_irregular().get(word, word))
+
+
+def lemma_stem(word: str) -> str:
+    """The stem of a lower-case base form, which may look like an irregular form of another word (to found, to saw)."""
     if len(word) > 3 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes", "zes")):
@@ -89,17 +95,23 @@ def stem(word: str) -> str:
         word = word[:-4]
     if word.endswith("e") and len(word) > 3:
         word = word[:-1]
-    return word[:-1] + "i" if word.endswith("y") and len(word) > 2 else word
+    if word.endswith("y") and len(word) > 2:
+        word = word[:-1] + "i"
+    for british, american in _SPELLINGS:
+        if word.endswith(british) and len(word) > 4:
+            return word[: -len(british)] + american
+    return word
 
 
 def _pairs(*names: str) -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     for name in names:
         for first, second, *_ in rows(name):
-            a, b = stem(first), stem(second)
-            if a != b:
-                table.setdefault(a, set()).add(b)
-                table.setdefault(b, set()).add(a)
+            for cut in (stem, lemma_stem):  # "left" is the opposite of "right" and may be read as "leave" in a text
+                a, b = cut(first), cut(second)
+                if a != b:
+                    table.setdefault(a, set()).add(b)
+                    table.setdefault(b, set()).add(a)
     return {word: frozenset(others) for word, others in table.items()}
 
 
@@ -121,7 +133,7 @@ def _senses() -> dict[str, frozenset[int]]:
     table: dict[str, set[int]] = {}
     for number, words in enumerate(rows("synonyms.tsv")):
         for word in words:
-            table.setdefault(stem(word), set()).add(number)
+            table.setdefault(lemma_stem(word), set()).add(number)
     return {word: frozenset(numbers) for word, numbers in table.items()}
 
 

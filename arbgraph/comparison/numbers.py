@@ -418,9 +418,11 @@ def _finish(text: str, tokens: list[Token], i: int, after: int, number: tuple[fl
     unit = _unit_or_inherited(tokens, after)
     dimension, noun, factor, offset = "count", (), 1.0, 0.0
     if following[0] in ("%", "percent", "percentage", "pc") or following[:2] == ["per", "cent"]:
-        after += 2 if following[0] in ("per", "percentage") else 1
-        points = after < len(tokens) and tokens[after].lower in ("point", "points")
-        dimension, noun = ("percentage points", ()) if points else ("percent", _noun(tokens, after))
+        after += 2 if following[0] == "per" else 1
+        if after < len(tokens) and tokens[after].lower in ("point", "points"):
+            dimension, after = "percentage points", after + 1
+        else:
+            dimension, noun = "percent", _noun(tokens, after)
     elif before in _CURRENCIES and not before.isalpha():
         (dimension, factor), start = _CURRENCIES[before], i - 1
     elif following[0] in _CURRENCIES:

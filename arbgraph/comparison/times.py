@@ -36,7 +36,11 @@ _PATTERN = re.compile(
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|since|until|till|during|circa|c\.|year|summer|winter|autumn|spring|early|mid|late|by|from|before|after)\s+$", re.IGNORECASE
 )
-_AFTER_COUNT = re.compile(r"\s+(?:[a-z]+(?:\s+(?:and\s+)?[a-z]+)?s|people|men|women|children|sheep|cattle|staff|km|kg|m|ft|percent|per)\b")
+# One or two words, the last a plural by its form, or a plural or unit that shows no -s.
+_AFTER_COUNT = re.compile(
+    r"\s+(?:[a-z]+\s+(?:and\s+)?)?(?!(?:was|is|has|its|his|as|us|this|does|always|perhaps|thus|less|plus|across)\b)[a-z]+s\b"
+    r"|\s+(?:people|men|women|children|sheep|cattle|staff|km|kg|m|ft|percent|per)\b"
+)
 _OPEN = re.compile(
     r"\b(since|after|from|as of|as from|before|until|till|by|up to|prior to|no later than)"
     r"\s+(?:the\s+)?(?:end\s+of\s+|start\s+of\s+)?$",
