@@ -20,6 +20,7 @@ _LIFE = re.compile(
 _BORN = re.compile(rf"\b(?:born|b\.) (?:on |in )?(?P<born>{_DATE})(?P<rest>(?: in | at )[^;]{{2,60}})?$")
 _DIED = re.compile(rf"\b(?:died|d\.) (?:on |in )?(?P<died>{_DATE})(?P<rest>(?: in | at )[^;]{{2,60}})?$")
 
+_SHORTEST_LIFE = 20
 # Longer brackets that carry no statement (pronunciations, names in other scripts) only hinder the reader of a claim.
 _SHOWN = 80
 
@@ -48,11 +49,15 @@ def _when(date: str) -> str:
     return f"in {date}" if re.fullmatch(rf"\d{{4}}|{_MONTH} \d{{4}}", date) else f"on {date}"
 
 
-def _life(content: str) -> list[str]:
+def _life(content: str, *, introduced: bool) -> list[str]:
     statements: list[str] = []
     for part in re.split(r"\s*;\s*", content):
         part = part.strip(" ,")
         if match := _LIFE.search(part):
+            years = match["born"].isdigit() and match["died"].isdigit()
+            if years and not (introduced and int(match["died"]) - int(match["born"]) >= _SHORTEST_LIFE):
+                # Two years after a name may as well be a reign or a term of office.
+                continue
             statements += [f"was born {_when(match['born'])}{match['birthplace'] or ''}", f"died {_when(match['died'])}"]
         elif match := _BORN.search(part):
             statements.append(f"was born {_when(match['born'])}{match['rest'] or ''}")
@@ -74,13 +79,13 @@ def aside_claims(span: Span, found: dict[int, list[Aside]], person: str | None) 
         start = entity.start if entity is not None and entity.end == index + 1 else None
         subject_end = next((t.i for t in span if t.dep_ in ("nsubj", "nsubjpass") and t.i == index), None)
         if person is not None and (subject_end is not None or (token.pos_ == "PROPN" and start is None)) and index - span.start < 12:
-            name, first = person, span.start
+            name, first, introduced = person, span.start, True
         elif start is not None:
-            name, first = span.doc[start : index + 1].text, start
+            name, first, introduced = span.doc[start : index + 1].text, start, False
         else:
             continue
         for aside in asides:
-            statements = _life(aside.content.text)
+            statements = _life(aside.content.text, introduced=introduced)
             claims += [AsideClaim(f"{name} {statement}.", first, aside) for statement in statements]
             if statements:
                 used.add(index)

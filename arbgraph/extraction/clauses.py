@@ -23,6 +23,7 @@ from arbgraph.extraction.syntax import (
     conjuncts,
     is_finite,
     is_statement,
+    joined,
     reports,
     subject_of,
     subtree,
@@ -38,6 +39,8 @@ def _independents(root: Token) -> list[Token]:
         if not words & lex.DISJUNCTIONS and "not" not in {t.lower_ for t in root.lefts if t.dep_ == "preconj"}:
             chain = {root.i}
             for conj in found:
+                if not joined(conj.head, conj):
+                    continue
                 if conj.head.i in chain and conj.tag_ in lex.VERB_TAGS | {"MD"} and is_statement(conj):
                     heads.append(conj)
                     chain.add(conj.i)

@@ -15,6 +15,7 @@ from arbgraph.extraction.syntax import (
     conjuncts,
     is_finite,
     is_plural_verb,
+    joined,
     reports,
     subject_of,
     subtree,
@@ -131,6 +132,8 @@ def _plain(head: Token, followers: Sequence[Token], body: Sequence[Token]) -> bo
     if any(t.i > first and t.i not in owned and t.dep_ not in ("cc", "punct") for t in body):
         return False
     for c in followers:
+        if not joined(c.head, c):
+            return False
         # "flows through the city and separates it": the object pronoun stands for something in the first predicate.
         if any(t.lower_ in ("it", "them", "him") and t.dep_ in ("dobj", "pobj", "dative") for t in c.subtree):
             return False

@@ -260,7 +260,11 @@ class Discourse:
         if heads:
             head = heads[-1]
             subject = subject_of(head)
-            if subject is not None:
+            if head.lower_ in lex.REPORTING:
+                # "He was fair," said Ann Lee: whom the speaker speaks of next is open.
+                self.focus, self._blocked = None, True
+                inside = set()
+            elif subject is not None:
                 self._refocus(subject, head, written)
                 inside = {t.i for t in subject.subtree}
                 self._objects = (

@@ -69,7 +69,8 @@ STATIVE_PARTICIPLES = words(
 PASSIVE_PARTICIPLES = words(
     """
     raised educated brought named renamed ordained appointed elected built rebuilt used known awarded given buried crowned knighted destroyed
-    demolished restored converted listed designated considered called replaced dedicated commissioned published released produced directed
+    demolished
+    restored converted listed designated considered called replaced dedicated commissioned published released produced directed
     """
 )
 # Participles that introduce a condition or a comparison and do not describe the subject.

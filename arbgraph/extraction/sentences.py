@@ -228,19 +228,24 @@ def leading_title(text: str) -> tuple[str, int]:
     words = [(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+", text[:400])]
     plain = [word.strip(",;:.\"“”'").casefold() for word, _, _ in words]
     for start in range(1, min(16, len(words))):
-        if words[start - 1][0].endswith((".", "!", "?")) and len(plain[start - 1]) > 2:
+        if words[start - 1][0].endswith((".", "!", "?")) and len(plain[start - 1]) > 2 and "." not in plain[start - 1]:
             break
+        if plain[start] in ("the", "a") and start + 1 < len(words) and plain[start + 1] == plain[0] and words[start][0][0].isupper():
+            # "Ognissanti, Mantua The Ognissanti is ..."
+            return text[: words[start - 1][2]].strip(" ,"), words[start][1]
         length = 0
         while start + length < len(words) and length < start and plain[length] and plain[length] == plain[start + length]:
             length += 1
         capital = plain[0] not in OPENERS or length >= 2
+        comma = next((number + 1 for number in range(start) if words[number][0].endswith(",")), 0)
+        capitalised = all(word[:1].isupper() or word[:1].isdigit() for word, _, _ in words[:start])
         # "Ada Reed Ada Jane Reed was": the name comes back with more of it.
         fuller = length and start > 1 and plain[start - 1] in plain[start + length : start + 5]
         if (
             capital
             and words[0][0][:1].isupper()
             and words[start][0].lstrip('"“(')[:1].isupper()
-            and (length == start or length >= 2 or fuller)
+            and (length == start or length >= 2 or fuller or 0 < comma <= length)
         ):
             return text[: words[start - 1][2]].strip(" ,"), words[start][1]
     return "", 0

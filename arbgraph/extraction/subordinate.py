@@ -106,6 +106,11 @@ def _apposition(appos: Token, root: Token, state: SentenceState) -> None:
         or noun.ent_type_ in ("DATE", "TIME")
     ):
         return
+    if noun.ent_type_ in ("GPE", "LOC", "FAC", "ORG") and appos.lower_ in lex.PERSON_NOUNS:
+        return
+    if noun.ent_type_ == "PERSON" and first.dep_ == "poss" and appos.lower_ not in lex.PERSON_NOUNS:
+        # "by Helen Garner, her first published book": the book is not the writer.
+        return
     phrase = closed(noun_phrase(noun, first.i, state))
     if not phrase or noun.dep_ in ("conj", "compound"):
         return

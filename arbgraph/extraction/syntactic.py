@@ -339,12 +339,23 @@ def _unusable(span: Span, heads: Sequence[Token]) -> str | None:
         subject = [t for t in subtree(subject_of(head) or head) if t.i < head.i and t.is_alpha]
         if len(subject) >= 8 and sum(t.text[0].isupper() for t in subject) >= 0.8 * len(subject):
             return "boilerplate"
+    if _longest_capital_run(span) >= (8 if len(span) <= 40 else 7):
+        return "boilerplate"
     words = [t for t in span if t.is_alpha]
     capitals = sum(t.text[0].isupper() for t in words)
     function = sum(t.lower_ in FUNCTION_WORDS for t in words)
     if len(words) >= 10 and (capitals > 0.7 * len(words) or function < 0.1 * len(words)):
         return "boilerplate"
     return None
+
+
+def _longest_capital_run(span: Span) -> int:
+    """The longest run of capitalised words or numbers without punctuation between: menus and tables that ran into a sentence."""
+    longest = run = 0
+    for token in span:
+        run = run + 1 if token.text[0].isupper() or token.text[0].isdigit() else 0
+        longest = max(longest, run)
+    return longest
 
 
 def render(clause: Clause, span: Span, written: dict[int, str], asides: dict[int, list[Aside]]) -> str:

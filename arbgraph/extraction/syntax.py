@@ -102,6 +102,11 @@ def conjuncts(head: Token) -> tuple[list[Token], set[str]]:
     return found, words
 
 
+def joined(first: Token, second: Token) -> bool:
+    """Whether a conjunction or a comma stands between two predicates; without one, the parser took a participle for a verb."""
+    return any(t.dep_ == "cc" or t.text in (",", ";", "&", "–", "—") for t in first.doc[first.i : second.i])
+
+
 def framed(token: Token, root: Token) -> bool:
     """Whether anything between a token and the root stops it from being asserted on its own."""
     current = token
