@@ -22,6 +22,7 @@ from arbgraph.comparison.lexicon import DISTINGUISHING, PRIVATIVE, stem
 from arbgraph.mining import similar_pairs
 from arbgraph.schema import Claim, Mention
 
+_FRAME_WORD = re.compile(r"\w+")
 _TRAILING = re.compile(r"[\s.!;,]+$")
 
 
@@ -156,7 +157,7 @@ def merge_vetoes(a: str, b: str) -> tuple[str, ...]:
     quantifiers: quantifiers, superlatives or comparison differ (all and most, largest).
     roles: participants stand in exchanged order, or one side alone is passive.
     status: one side alone speaks of the past, of a plan, of an opening or of a closing; or hedges; or says "fake" and the like.
-    words: each side has content words that are no synonyms of any on the other, units aside. Extra words on one side alone
+    words: each side has content words that are no synonyms of any on the other, units and names aside. Extra words on one side alone
         only add detail and do not object.
     """
     x, y = describe(a), describe(b)
@@ -207,27 +208,34 @@ def _status(facts: ClaimFacts) -> tuple[bool, frozenset[str], frozenset[str]]:
 
 
 def _words_exchanged(x: ClaimFacts, y: ClaimFacts) -> bool:
+    compared = _compared_words(x) | _compared_words(y)
     only_x, only_y = exchanged_words(x, y)
-    return not (_unit_words(x).issuperset(only_x) or _unit_words(y).issuperset(only_y))
+    return not (compared.issuperset(only_x) or compared.issuperset(only_y))
 
 
-def _unit_words(facts: ClaimFacts) -> set[str]:
-    """Stems of the words inside quantities, which the guard for numbers compares."""
-    return {stem(word) for quantity in facts.quantities for word in quantity.text.lower().split()}
+def _compared_words(facts: ClaimFacts) -> set[str]:
+    """Stems of the words inside quantities and names, which have guards of their own."""
+    in_quantities = {stem(word) for quantity in facts.quantities for word in quantity.text.lower().split()}
+    return in_quantities.union(*(name.stems for name in facts.names))
 
 
 def _roles_differ(x: ClaimFacts, y: ClaimFacts) -> bool:
     """Whether participants exchange their parts.
 
     Two shared names in opposite order are the same statement only when one side alone is passive ("A beat B", "B was beaten by
-    A"), and in the same order only when both or neither are. Without two names, equal words of which exactly two have
-    changed places ("the virus spread from bats to pigs") count.
+    A"), and in the same order only when both or neither are. Without two names, two words that change places in an otherwise
+    equal sentence count ("the virus spread from bats to pigs").
     """
     shared = [n for n in x.names if any(n.usual == m.usual for m in y.names)]
     if len(shared) > 1:
         return (participants_reversed(x, y) is not None) != (x.passive != y.passive)
     if x.passive != y.passive or x.content != y.content:
         return False
-    place = {word: i for i, word in enumerate(dict.fromkeys(y.stems))}
-    moved = [i for i, word in enumerate(dict.fromkeys(x.stems)) if place[word] != i]
-    return len(moved) == 2
+    moved = {word for word, other in zip(x.stems, y.stems, strict=False) if word != other}
+    return len(moved) == 2 and _frame(x, moved) == _frame(y, moved)
+
+
+def _frame(facts: ClaimFacts, holes: set[str]) -> list[str]:
+    """The words of the text in order, without articles, with a blank for every word whose stem is in `holes`."""
+    words = [word for word in _FRAME_WORD.findall(facts.text.casefold()) if word not in ("a", "an", "the")]
+    return ["" if stem(word) in holes else word for word in words]
