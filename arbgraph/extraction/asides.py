@@ -20,6 +20,8 @@ _LIFE = re.compile(
 _BORN = re.compile(rf"\b(?:born|b\.) (?:on |in )?(?P<born>{_DATE})(?P<rest>(?: in | at )[^;]{{2,60}})?$")
 _DIED = re.compile(rf"\b(?:died|d\.) (?:on |in )?(?P<died>{_DATE})(?P<rest>(?: in | at )[^;]{{2,60}})?$")
 
+# Letters beyond Latin.
+_FOREIGN = re.compile("[\u0250-\u1dff\u2c00-\uffff]")
 _SHORTEST_LIFE = 20
 # Longer brackets that carry no statement (pronunciations, names in other scripts) only hinder the reader of a claim.
 _SHOWN = 80
@@ -95,6 +97,6 @@ def aside_claims(span: Span, found: dict[int, list[Aside]], person: str | None) 
 def shown(aside: Aside) -> str:
     """A bracket as it is shown inside a claim; empty when it is damaged or too long to help."""
     text = aside.content.text
-    if len(text) > _SHOWN or not text or not (text[0].isalnum() or text[0] in "$€£+-") or not text.isascii():
+    if len(text) > _SHOWN or not text or not (text[0].isalnum() or text[0] in "$€£+-") or _FOREIGN.search(text):
         return ""
     return f" ({text})"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from spacy.tokens import Span, Token
 
 from arbgraph.extraction import lexicon as lex
+from arbgraph.extraction.sentences import SMALL_WORDS
 from arbgraph.extraction.syntax import is_statement, plural, subject_of, subtree
 
 PRONOUNS = {"he": "male", "she": "female", "it": "thing", "they": "plural"}
@@ -19,7 +20,6 @@ POSSESSIVES = {"his": "male", "her": "female", "its": "thing", "their": "plural"
 
 _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_SMALL = lex.words("of the and de la le von van der den du da del di for in on at a an")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def title_entity(title: str) -> Entity | None:
     words = _WORD.findall(name)
     if not words or len(words) > 6 or any(mark in name for mark in "?!:;|"):
         return None
-    if not all(word[0].isupper() or word[0].isdigit() or word.lower() in _SMALL for word in words[1:]) or not words[0][0].isupper():
+    if not all(word[0].isupper() or word[0].isdigit() or word.lower() in SMALL_WORDS for word in words[1:]) or not words[0][0].isupper():
         return None
     if len(words) == 1 and not qualifier and not words[0][1:].isalnum():
         return None

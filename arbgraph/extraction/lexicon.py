@@ -68,9 +68,9 @@ STATIVE_PARTICIPLES = words(
 # Without an object these are passive, whatever the tagger says ("was born in Oslo and raised in Bergen").
 PASSIVE_PARTICIPLES = words(
     """
-    raised educated brought named renamed ordained appointed elected built rebuilt used known awarded given buried crowned knighted destroyed
-    demolished
-    restored converted listed designated considered called replaced dedicated commissioned published released produced directed
+    raised educated brought named renamed ordained appointed elected built rebuilt used known awarded given buried crowned
+    knighted destroyed demolished restored converted listed designated considered called replaced dedicated commissioned published
+    released produced directed
     """
 )
 # Participles that introduce a condition or a comparison and do not describe the subject.

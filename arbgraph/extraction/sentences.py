@@ -15,7 +15,7 @@ from arbgraph.extraction.cleaning import MappedText
 
 ABBREVIATIONS = lex.words(
     """
-    mr mrs ms dr prof st mt ft gen col sgt capt lt cmdr adm maj rev hon gov sen rep pres sr jr messrs vs cf ca c b d r approx est fl
+    ss mr mrs ms dr prof st mt ft gen col sgt capt lt cmdr adm maj rev hon gov sen rep pres sr jr messrs vs cf ca c b d r approx est fl
     no nos vol vols pp p ed eds fig figs ch sec art dept univ inst assn bros co corp inc ltd plc e.g i.e eg ie etc al viz jan feb
     mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun a.m p.m u.s u.k u.n e.u d.c b.c a.d ph.d m.d b.a m.a
     """
@@ -214,7 +214,13 @@ def noise(text: str) -> str | None:
     return None
 
 
+SMALL_WORDS = lex.words("of the and de la le von van der den du da del di for in on at a an")
 _QUALIFIED_TITLE = re.compile(r"^([^.()]{2,70}? \(([^()]{2,60})\)) (?=[A-Z\"“])")
+
+
+def _is_name(words: list[tuple[str, int, int]]) -> bool:
+    """Whether words can be a name: each begins with a capital or a digit, or is a small word."""
+    return all(not word[:1].islower() or word.lower() in SMALL_WORDS for word, _, _ in words)
 
 
 def leading_title(text: str) -> tuple[str, int]:
@@ -236,18 +242,17 @@ def leading_title(text: str) -> tuple[str, int]:
         length = 0
         while start + length < len(words) and length < start and plain[length] and plain[length] == plain[start + length]:
             length += 1
-        capital = plain[0] not in OPENERS or length >= 2
+        if not length or not words[start][0].lstrip('"“(')[:1].isupper():
+            continue
         comma = next((number + 1 for number in range(start) if words[number][0].endswith(",")), 0)
-        capitalised = all(word[:1].isupper() or word[:1].isdigit() for word, _, _ in words[:start])
-        # "Ada Reed Ada Jane Reed was": the name comes back with more of it.
-        fuller = length and start > 1 and plain[start - 1] in plain[start + length : start + 5]
-        if (
-            capital
-            and words[0][0][:1].isupper()
-            and words[start][0].lstrip('"“(')[:1].isupper()
-            and (length == start or length >= 2 or fuller or 0 < comma <= length)
-        ):
+        repeated = length == start and (start > 1 or plain[0] not in OPENERS)
+        if repeated or (_is_name(words[:start]) and (length >= 2 or 0 < comma <= length)):
             return text[: words[start - 1][2]].strip(" ,"), words[start][1]
+        if start > 1 and _is_name(words[:start]):
+            # "Ada Reed General Ada Jane Reed was ...": the name comes back with more of it.
+            for end in range(start, 1, -1):
+                if plain[end - 1] in plain[start + length : start + 5]:
+                    return text[: words[end - 1][2]].strip(" ,"), words[end][1]
     return "", 0
 
 

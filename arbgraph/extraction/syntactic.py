@@ -33,6 +33,7 @@ DROP_REASONS = (
     "first_person",
     "truncated",
     "too_long",
+    "bracket",
     "duplicate",
 )
 
@@ -270,9 +271,8 @@ class _SentenceReader:
         person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and opens else None
         lives, used = aside_claims(span, around, person)
         around = {index: asides for index, asides in around.items() if index not in used}
-        final = span[-1]
-        dangling = final.tag_ == "DT" or (final.pos_ in _UNFINISHED and not (final.pos_ == "PRON" and final.dep_ in ("dobj", "pobj")))
-        unfinished = closes and dangling and final.text[-1].isalnum()
+        self.counts["dropped_bracket"] += sum(not shown(aside) for asides in around.values() for aside in asides)
+        unfinished = closes and _dangling(span[-1])
         headless = opens and span.text[:1].islower() and _CUT_PASSAGE.search(self.state.document.text[:5000]) is not None
         for clause in clauses:
             indexes = {u.i for u in clause.units if isinstance(u, Token)}
@@ -356,6 +356,13 @@ def _longest_capital_run(span: Span) -> int:
         run = run + 1 if token.text[0].isupper() or token.text[0].isdigit() else 0
         longest = max(longest, run)
     return longest
+
+
+def _dangling(token: Token) -> bool:
+    """Whether a text that ends with this word was cut off: "was also a member of the"."""
+    if not token.text[-1].isalnum() or (token.pos_ == "PRON" and token.tag_ not in ("DT", "PRP$") and token.dep_ in ("dobj", "pobj")):
+        return False
+    return token.tag_ in ("DT", "PRP$") or token.pos_ in _UNFINISHED
 
 
 def render(clause: Clause, span: Span, written: dict[int, str], asides: dict[int, list[Aside]]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from arbgraph.extraction.sentences import leading_title
+
 SPLIT = {
     "relative clause, subject": (
         "The act, which was passed in 1977, banned smoking in schools.",
@@ -108,6 +110,9 @@ WHOLE = {
     "shared agent": "The mill was designed and built by Anna Berg.",
     "object of the first predicate": "The Tyne flows through the city and separates it from Gateshead.",
     "time": "The school is closed on Mondays in winter.",
+    "place followed by a person": "Otto moved to Bergen, the son of a baker.",
+    "term of office": "Roads were built under Lars Holm (1934–1940).",
+    "participle taken for a verb": "The people referenced in each section are listed below.",
     "cleft": "It is Anna Berg who designed the bridge.",
 }
 
@@ -168,6 +173,25 @@ def test_expletive_it_is_left_alone(claims_of) -> None:
 def test_title_running_into_the_text(claims_of) -> None:
     text = "Alan Reed (architect) Alan Reed was an English architect. He designed the town hall."
     assert claims_of(text) == ["Alan Reed designed the town hall.", "Alan Reed was an English architect."]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Alan Reed Alan Reed was a painter.", "Alan Reed"),
+        ("Alan Reed General Sir Alan John Reed was a painter.", "Alan Reed"),
+        ("Keyes, Oklahoma Keyes is a town.", "Keyes, Oklahoma"),
+        ("Ognissanti, Mantua The Ognissanti is a church.", "Ognissanti, Mantua"),
+        ("Alan Reed (born 1950) was a painter.", ""),
+        ("The bridge is closed. The bridge is old.", ""),
+        ("New York is bigger than New York State was.", ""),
+        ("Anna Berg was a painter.", ""),
+    ],
+)
+def test_leading_title(text: str, title: str) -> None:
+    found, start = leading_title(text)
+    assert found == title
+    assert text[start:] == text[len(title) :].strip()
 
 
 def test_value_line_takes_the_title_as_context(claims_of) -> None:
