@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,10 @@ class Checkpoint:
         """Wraps a base model in the checkpoint's adapter, frozen and ready for inference."""
         from peft import PeftModel
 
-        return PeftModel.from_pretrained(model, str(self.path), is_trainable=False)  # pyright: ignore[reportArgumentType]
+        with warnings.catch_warnings():
+            # PEFT reads an attribute that transformers is renaming; nothing here depends on it.
+            warnings.simplefilter("ignore", FutureWarning)
+            return PeftModel.from_pretrained(model, str(self.path), is_trainable=False)  # pyright: ignore[reportArgumentType]
 
 
 def save_checkpoint(
