@@ -190,7 +190,7 @@ def _arbitration(
             "claims_filtered": int((~trace.edges.kept).sum()),
             "candidate_pairs": graph.num_pairs,
             "support_edges": int(trace.edges.support.sum()),
-            "support_edges_capped": trace.edges.capped,
+            "support_edges_capped": int(trace.edges.capped.sum()),
             "contradiction_edges": int(trace.edges.contradiction.sum()),
             "rounds": int(trace.rounds_run.sum()),
             "arbitrator_calls": trace.calls,

