@@ -7,6 +7,10 @@ from torch import Tensor
 
 # Below this many rows a low-precision pass saves no time.
 _SMALL = 2048
+# Unit roundoff u is 2^-8 in bfloat16 and 2^-11 in TensorFloat-32. Rounding two unit vectors changes their product by at most
+# 2u + u^2 (Cauchy-Schwarz); rounding the product and the threshold that it is held against adds u each.
+BFLOAT16_ERROR = 4 * 2.0**-8 + 0.001
+FLOAT32_ERROR = 4 * 2.0**-11 + 0.001
 # Pairs whose similarity is recomputed at a time; 16384 pairs of 384 numbers take 100 MB in double precision.
 _RECHECK = 16384
 
@@ -69,16 +73,12 @@ def _check(embeddings: Tensor, block: int) -> None:
 
 
 def _coarse(embeddings: Tensor) -> tuple[Tensor, float]:
-    """The vectors for the first pass, and the largest error of a dot product of two of them.
-
-    With unit roundoff u, rounding both vectors changes a dot product of unit vectors by at most 2u + u^2 (Cauchy-Schwarz),
-    and rounding the product by u; bfloat16 has u = 2^-8. In float32 the bound covers TensorFloat-32 (u = 2^-11) too.
-    """
+    """The vectors for the first pass, and the largest error of comparing a product of two of them with a threshold."""
     capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # absent from older torch; float32 then
     fast = embeddings.is_cuda or any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
     if fast and embeddings.shape[0] >= _SMALL:
-        return embeddings.bfloat16(), 0.013
-    return embeddings.float(), 0.002
+        return embeddings.bfloat16(), BFLOAT16_ERROR
+    return embeddings.float(), FLOAT32_ERROR
 
 
 def _cosine(embeddings: Tensor, pairs: Tensor) -> Tensor:
