@@ -256,6 +256,7 @@ def test_a_graph_that_does_not_settle_is_flagged(name):
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @everyone
 def test_the_gpu_agrees(name):
     graph = Batch.from_data_list([random_graph(80, 12), random_graph(81, 7)])
