@@ -20,10 +20,12 @@ from arbgraph.extraction.syntax import (
     SentenceState,
     Unit,
     attribution,
+    conditions,
     conjuncts,
     is_finite,
     is_statement,
     joined,
+    qualifiers,
     reports,
     subject_of,
     subtree,
@@ -34,18 +36,18 @@ from arbgraph.extraction.syntax import (
 def _independents(root: Token) -> list[Token]:
     """Heads of the clauses that stand on their own in a sentence: the root, and clauses joined to it with a subject of their own."""
     heads = [root]
-    if not reports(root):
-        found, words = conjuncts(root)
-        if not words & lex.DISJUNCTIONS and "not" not in {t.lower_ for t in root.lefts if t.dep_ == "preconj"}:
-            chain = {root.i}
-            for conj in found:
-                if not joined(conj.head, conj):
-                    continue
-                if conj.head.i in chain and conj.tag_ in lex.VERB_TAGS | {"MD"} and is_statement(conj):
-                    heads.append(conj)
-                    chain.add(conj.i)
-                elif conj.head.i in chain and conj.tag_ in lex.VERB_TAGS:
-                    chain.add(conj.i)
+    found, words = conjuncts(root)
+    # What stands before the first clause or after the last may reach both: then they stay together.
+    start = (subject_of(root) or root).left_edge.i
+    hedged = any(q.i < start for q in qualifiers(root))
+    qualified = hedged or any(attribution(head) or conditions(head) for head in [root, *found])
+    separable = not reports(root) and not qualified and not words & lex.DISJUNCTIONS
+    chain = {root.i}
+    for conj in found if separable else []:
+        if conj.head.i in chain and joined(conj.head, conj) and conj.tag_ in lex.VERB_TAGS | {"MD"}:
+            chain.add(conj.i)
+            if is_statement(conj):
+                heads.append(conj)
     if root.lower_ not in lex.REPORTING:
         for child in root.children:
             if child.dep_ in ("ccomp", "parataxis") and child.i < root.i and is_statement(child) and is_finite(child):

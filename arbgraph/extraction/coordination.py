@@ -11,11 +11,11 @@ from arbgraph.extraction.syntax import (
     Clause,
     SentenceState,
     Unit,
-    conditions,
     conjuncts,
     is_finite,
     is_plural_verb,
     joined,
+    qualifiers,
     reports,
     subject_of,
     subtree,
@@ -40,7 +40,7 @@ def predicates(
     """
     body = state.kept(body)
     allowed = {t.i for t in body}
-    followers = [c for c in _splittable(head, subject, body) if c.i in allowed]
+    followers = [c for c in _splittable(head, subject, body, lead) if c.i in allowed]
     owned = {c.i: {t.i for t in c.subtree} for c in followers}
     for c in followers:
         for other in followers:
@@ -50,6 +50,9 @@ def predicates(
     if followers:
         taken |= {t.i for t in body if t.i > min(min(o) for o in owned.values()) and t.dep_ in ("cc", "punct")}
     main = trim([t for t in body if t.i not in taken])
+    if body and body[0].text == "," and main and isinstance(subject[-1], Token):
+        # "The law, if passed, would ban ...": the remark after the subject keeps its first comma.
+        main = [body[0], *main]
     yield Clause((*lead, *subject, *auxiliary, *main), kind, tuple(subject))
     carried = _carried(head, auxiliary)
     for c in followers:
@@ -94,7 +97,7 @@ def _carried(head: Token, auxiliary: Sequence[Unit]) -> list[Unit]:
     return units
 
 
-def _splittable(head: Token, subject: Sequence[Unit], body: Sequence[Token]) -> list[Token]:
+def _splittable(head: Token, subject: Sequence[Unit], body: Sequence[Token], lead: Sequence[Token]) -> list[Token]:
     """Predicates coordinated with `head` that can be stated on their own; none at all when the coordination is not plain."""
     found, words = conjuncts(head)
     found = [c for c in found if c.tag_ in lex.VERB_TAGS | {"MD"} and subject_of(c) is None]
@@ -105,8 +108,9 @@ def _splittable(head: Token, subject: Sequence[Unit], body: Sequence[Token]) -> 
     lowered = [t.lower_ for t in body]
     if ("only" in lowered and "also" in lowered) or "both" in lowered:
         return []
-    restricting = [t for c in found for t in conditions(c) if t.i > c.i] + [t for t in conditions(head) if t.i > head.i]
-    if restricting:
+    written = {t.i for t in lead}
+    shared = [q for q in qualifiers(head) if q.i not in written]
+    if shared or any(q.dep_ != "neg" and q.lower_ not in lex.HEDGES for c in found for q in qualifiers(c)):
         return []
     found = [c for c in found if is_finite(c) or c.tag_ in ("VB", "VBN", "VBG", "VBD")]
     accepted: list[Token] = []

@@ -23,6 +23,14 @@ CONDITIONAL_MARKS = words(
 DISJUNCTIONS = words("or nor either neither")
 EMPTY_QUANTIFIERS = words("no neither few none nobody nothing hardly scarcely only nor either")
 
+# Adverbs that weaken a predicate; what they reach in a coordination is open.
+HEDGES = words(
+    """
+    allegedly reportedly supposedly purportedly apparently seemingly presumably possibly perhaps maybe probably likely potentially
+    ostensibly rumoredly hypothetically theoretically almost nearly hardly barely never rarely seldom only mainly mostly usually
+    often sometimes
+    """
+)
 # Verbs that put what follows into someone's mouth or mind.
 REPORTING = words(
     """

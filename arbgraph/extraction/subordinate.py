@@ -118,6 +118,27 @@ def _apposition(appos: Token, root: Token, state: SentenceState) -> None:
     remove(appos, state)
 
 
+def _reduced(clause: Token, root: Token, state: SentenceState) -> None:
+    """ "The firm, founded in 1974, makes boats" states that the firm was founded in 1974."""
+    noun = clause.head
+    after = clause.right_edge.i + 1
+    if not comma_before(clause) or clause.left_edge.i != clause.i or after >= state.span.end or state.span.doc[after].text != ",":
+        return
+    if (
+        noun.dep_ not in ("nsubj", "nsubjpass")
+        or not definite(noun)
+        or framed(clause, root)
+        or clause.lower_ in lex.PREPOSITIONAL_PARTICIPLES
+    ):
+        return
+    if any(child.dep_ in ("mark", "aux", "neg", "conj") for child in clause.children):
+        return
+    phrase = closed(noun_phrase(noun, clause.left_edge.i, state))
+    if phrase:
+        state.derived.append(Clause((*phrase, _be(noun, _present(clause, root)), *subtree(clause)), "participle", tuple(phrase)))
+        remove(clause, state)
+
+
 def _present(participle: Token, root: Token) -> bool:
     """Whether a participle describes a state that lasts ("located in"), in a sentence in the present tense."""
     return participle.lower_ in lex.STATIVE_PARTICIPLES and root.tag_ in ("VBZ", "VBP")
@@ -194,3 +215,5 @@ def split_off(root: Token, state: SentenceState) -> None:
             _relative(token, root, state)
         elif token.dep_ == "appos":
             _apposition(token, root, state)
+        elif token.dep_ == "acl" and token.tag_ == "VBN":
+            _reduced(token, root, state)

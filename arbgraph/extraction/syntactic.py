@@ -224,7 +224,7 @@ def _is_imperative(root: Token) -> bool:
 
 
 def _has_reporting(doc: Doc) -> bool:
-    return any(token.lower_ in lex.REPORTING for token in doc)
+    return any(token.lower_ == "according" or (token.lower_ in lex.REPORTING and token.pos_ == "VERB") for token in doc)
 
 
 class _SentenceReader:

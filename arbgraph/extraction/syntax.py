@@ -127,6 +127,12 @@ def conditions(head: Token) -> list[Token]:
     return [c for c in clauses if any(t.dep_ in ("mark", "advmod") and t.lower_ in lex.CONDITIONAL_MARKS for t in c.children)]
 
 
+def qualifiers(head: Token) -> list[Token]:
+    """Conditions, attributions and hedges of a predicate: none of them may be lost when it is split from others."""
+    hedges = [child for child in head.children if child.dep_ in ("advmod", "neg") and child.lower_ in lex.HEDGES]
+    return [*conditions(head), *attribution(head), *hedges]
+
+
 def attribution(head: Token) -> list[Token]:
     return [child for child in head.children if child.dep_ == "prep" and child.lower_ == "according"]
 

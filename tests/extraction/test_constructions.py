@@ -87,6 +87,18 @@ SPLIT = {
         "Ivo Strand (born 14 May 1902 in Aarhus) is a Danish painter.",
         ["Ivo Strand is a Danish painter.", "Ivo Strand was born on 14 May 1902 in Aarhus."],
     ),
+    "attribution after the subject goes with both": (
+        "The bridge, according to the mayor, was built in 1902 and repaired in 1950.",
+        ["The bridge, according to the mayor, was built in 1902.", "The bridge, according to the mayor, was repaired in 1950."],
+    ),
+    "reduced relative clause": (
+        "The firm, founded in 1974, makes boats.",
+        ["The firm makes boats.", "The firm was founded in 1974."],
+    ),
+    "passive taken for past tense": (
+        "Anna Berg was born in Oslo and raised in Bergen.",
+        ["Anna Berg was born in Oslo.", "Anna Berg was raised in Bergen."],
+    ),
     "key and values": (
         "Auvra: surface 41 square kilometres, greatest depth 88 m.",
         ["The greatest depth of Auvra is 88 m.", "The surface of Auvra is 41 square kilometres."],
@@ -113,6 +125,14 @@ WHOLE = {
     "place followed by a person": "Otto moved to Bergen, the son of a baker.",
     "term of office": "Roads were built under Lars Holm (1934–1940).",
     "participle taken for a verb": "The people referenced in each section are listed below.",
+    "hedge before the first predicate": "The town allegedly paid the mayor and lost millions.",
+    "condition after the subject": "The law, if passed, would ban smoking and raise taxes.",
+    "attribution before two clauses": "According to the mayor, the bridge is safe and the road is open.",
+    "only": "Only members may enter the hall and use the library.",
+    "denied truth": "It is not true that the bridge was closed in 1950.",
+    "plan": "The company plans to build a mill and hire forty people.",
+    "noun complement": "Rumours that the mill would close and move abroad were denied.",
+    "concession": "She refused to sign the treaty, although Austria and Lowland signed it.",
     "cleft": "It is Anna Berg who designed the bridge.",
 }
 
