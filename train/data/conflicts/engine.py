@@ -24,16 +24,19 @@ Decorator = Callable[[str, Random], str]
 MIN_WORDS, MAX_WORDS = 5, 25
 HELD_OUT = 5  # one pattern in this many is seen in dev only
 RENDER_TRIES = 12
-FRAME_SHARE = 0.07  # claims that carry an attribution or aside, whatever their label
+FRAME_SHARE = 0.09  # claims that carry an attribution or aside, whatever their label
 FRAMES = (
     "according to [the annual report|a local historian|the guidebook|newspaper reports|the registry|two witnesses], {s}", "{s}, [according to the minutes|as the records show|local papers reported|by all accounts]",
     "as [a former clerk|one visitor|the chronicle|the press office] [notes|recalls|puts it], {s}", "[records|surviving documents|several sources] [show|say|agree] that {s}", "it is [reported|said|recorded] that {s}",
     "[in fact|as it happens|by the way], {s}", "{s}, [a fact that few remember|which surprised many|as is often told|to the surprise of some]", "what [the plaque|the brochure|the register] says is that {s}",
+    "{s}, [something the guides like to mention|and nobody has disputed it|which is why a plaque was put up|a point on which all accounts agree|and that was news to me]", "[a reader wrote that|my neighbour told me that|the teacher said that|i read that|fwiw] {s}",
+    "{s}, [i think|if i remember rightly|so the story goes|no doubt about it]", "[after a long debate it was agreed that|a letter to the editor points out that|the second edition of the handbook states that|an exhibition panel explains that] {s}",
 )  # fmt: skip
 
 _CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 _FIELD = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"\w+")
+_NAME = re.compile(r"\b[A-Z]\w+")
 _A_AN = re.compile(r"\b([Aa]) (?=[aeioAEIO]|[Hh]our\b|[Hh]onou?r|un[^i])")
 
 
@@ -67,6 +70,7 @@ class Claim:
     text: str
     key: str
     pattern: str
+    body: str
 
 
 @dataclass(frozen=True)
@@ -84,11 +88,14 @@ class Pair:
 @dataclass(frozen=True)
 class Plan:
     """How triples are drawn: anchors per scene, candidates per partner, share of contradicting and neutral candidates that repeat the
-    anchor's pattern, and what may be added to a claim without changing what it says."""
+    anchor's pattern, share of partners joined with a second statement, share of neutral partners that keep the anchor's names (so that a
+    strange name is no sign of neutral), and what may be added to a claim without changing what it says."""
 
     anchors: int = 2
-    candidates: int = 4
+    candidates: int = 5
     same_pattern: float = 0.3
+    joined: float = 0.15
+    near: float = 0.8
     decorate: Decorator | None = None
 
 
@@ -203,9 +210,9 @@ def render(
             text = decorate(text, rng)
         if rng.random() < FRAME_SHARE:
             text = expand(rng.choice(FRAMES), rng).replace("{s}", text)
-        text = sentence(text)
+        body, text = text, sentence(text)
         if MIN_WORDS <= len(text.split()) <= MAX_WORDS and text.lower() != avoid_text.lower():
-            return Claim(text, proposition.key, pattern)
+            return Claim(text, proposition.key, pattern, body)
     return None
 
 
@@ -215,19 +222,40 @@ def overlap(a: str, b: str) -> float:
     return len(first & second) / len(first | second)
 
 
+def _same_names(a: str, b: str) -> bool:
+    """Whether most capitalised words of the two bodies are the same."""
+    first, second = (set(_NAME.findall(text)) for text in (a, b))
+    return 2 * len(first & second) >= len(first | second)
+
+
+def _joined(scene: Scene, anchor: Claim, claim: Claim, rng: Random, split: Split) -> Claim:
+    """The claim with a further statement that is neutral to it and to the anchor, so that the label stays; the claim itself if none fits."""
+    free = [key for key in scene.propositions if scene.label(key, anchor.key) == "neutral" == scene.label(key, claim.key)]
+    extra = render(scene.propositions[rng.choice(free)], rng, split) if free else None
+    if extra is None:
+        return claim
+    first, second = (claim, extra) if rng.random() < 0.6 else (extra, claim)
+    text = sentence(first.body.rstrip(" ,") + rng.choice((", and ", "; ", "; ", ", while ")) + second.body)
+    return Claim(text, claim.key, claim.pattern, text) if len(text.split()) <= MAX_WORDS else claim
+
+
 def _partner(scene: Scene, anchor: Claim, label: Label, rng: Random, split: Split, plan: Plan, target: float) -> Claim | None:
     """Of a few candidates in `label` to the anchor, the one whose word overlap with it is nearest to `target`."""
     keys = scene.partners(anchor.key, label)
     candidates = []
-    for _ in range(plan.candidates):
+    for _ in range(plan.candidates * (2 if label == "neutral" else 1)):
         key = rng.choice(keys)
         if label == "support" and key == anchor.key and len(keys) > 1 and rng.random() < 0.5:
             key = rng.choice([other for other in keys if other != anchor.key])
         prefer = anchor.pattern if label != "support" and rng.random() < plan.same_pattern else ""
         avoid = anchor.pattern if label == "support" and rng.random() < 0.9 else ""
         claim = render(scene.propositions[key], rng, split, avoid=avoid, avoid_text=anchor.text, prefer=prefer, decorate=plan.decorate)
+        if claim is not None and rng.random() < plan.joined:
+            claim = _joined(scene, anchor, claim, rng, split)
         if claim is not None:
             candidates.append(claim)
+    if label == "neutral" and rng.random() < plan.near:
+        candidates = [claim for claim in candidates if _same_names(anchor.body, claim.body)] or candidates
     return min(candidates, key=lambda claim: abs(overlap(anchor.text, claim.text) - target), default=None)
 
 
@@ -242,7 +270,7 @@ def draw_triples(scene: Scene, rng: Random, split: Split, plan: Plan) -> list[tu
         anchor = render(scene.propositions[key], rng, split, decorate=plan.decorate)
         if anchor is None:
             continue
-        target = rng.betavariate(2, 3.2)
+        target = rng.betavariate(2, 4)
         partners = {label: _partner(scene, anchor, label, rng, split, plan, target) for label in LABELS}
         if all(partners.values()):
             triples.append((anchor, {label: claim for label, claim in partners.items() if claim is not None}))

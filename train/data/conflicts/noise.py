@@ -38,11 +38,13 @@ def disturb(text: str, rng: Random, share: float) -> str:
         text = americanise(text)
     if rng.random() >= share:
         return text
-    kind = rng.randrange(4)
+    kind = rng.randrange(5)
     if kind == 0:
         return _footnote(text, rng)
     if kind == 1:
         return _spacing(text, rng)
     if kind == 2:
         return text.rstrip(".")
+    if kind == 3:
+        return text.lower().replace("'s", "s").rstrip(".") if rng.random() < 0.5 else text.lower()
     return text[0].lower() + (text[1:].rstrip(".") if rng.random() < 0.5 else text[1:])

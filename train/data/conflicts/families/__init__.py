@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[tuple[Family, float], ...]] = {
     "entity_ambiguity": ((entities.namesakes, 2), (entities.towns, 2), (entities.plain_names, 1), (entities.works, 1), (entities.real_towns, 1)),
     "status_vs_event": ((_stories("status_vs_event", status.STATUS), 1),),
     "negation_antonyms": ((negation.acts, 2), (negation.opposites, 2), (_stories("negation_antonyms", negation.DECISIONS), 2)),
-    "location_containment": ((location.real_places, 3), (location.invented_places, 2), (_stories("location_containment", location.PLACES), 1)),
+    "location_containment": ((location.real_places, 3), (location.invented_places, 2), (location.landmarks, 1), (_stories("location_containment", location.PLACES), 1)),
     "temporal_validity": ((temporal.holders, 3), (temporal.states, 3), (_stories("temporal_validity", temporal.PRESENT), 2)),
     "roles_agents": ((roles.converses, 4), (roles.makers, 2), (_stories("roles_agents", roles.TIES), 1)),
     "superlatives_quantifiers": ((quantifiers.quantified, 3), (quantifiers.superlatives, 2), (quantifiers.counts, 1.5), (_stories("superlatives_quantifiers", quantifiers.ONLY), 2)),

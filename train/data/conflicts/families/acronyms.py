@@ -18,7 +18,7 @@ FACTS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("head", ("{w} is headed by {p}", "the head of {w} is {p}", "{p} leads {w}", "{p} is at the head of {w}"), ("p",)),
     ("members", ("{w} has {n} member states", "there are {n} member states in {w}", "the member states of {w} number {n}", "{n} states belong to {w}"), ("n",)),
     ("meeting", ("{w} met in {t} in {y}", "in {y} {w} held its congress in {t}", "{t} hosted the {y} congress of {w}", "the {y} congress of {w} took place in {t}"), ("t",)),
-    ("ban", ("{w} [banned|outlawed] {b} in {y}", "in {y} {b} was banned by {w}", "a ban on {b} was issued by {w} in {y}", "{b} has been forbidden by {w} since {y}"), ("y",)),
+    ("ban", ("{w} [banned|outlawed] {b} in {y}", "in {y} {w} put a ban on {b}", "a ban on {b} was issued by {w} in {y}", "{w} has forbidden {b} since {y}"), ("y",)),
 )  # fmt: skip
 BANS = ("lead paint", "night flights", "drift nets", "doping", "child labour", "cash payments", "the pesticide {x}", "trade in ivory")
 
@@ -37,14 +37,21 @@ def bodies(names: Names, rng: Random) -> Scene:
             break
         words = rng.choice(FIRST), rng.choice(SECOND), rng.choice(THIRD)
         letters = "".join(word[0] for word in words)
+    if bare := rng.random() < 0.5:  # no second bearer of the letters, so that they alone name the body
+        while "".join(word[0] for word in rival) == letters:
+            rival = rng.choice(FIRST), rng.choice(SECOND), rng.choice(THIRD)
+    letters2 = "".join(word[0] for word in rival)
     scene = Scene("acronyms_aliases", "bodies")
     full, full2 = f"the {' '.join(words)}", f"the {' '.join(rival)}"
     gloss = {True: words[1].lower(), False: rival[1].lower()}
     noun = {True: words[2].lower(), False: rival[2].lower()}
     forms = {
         "": [full, f"the {letters}, the {gloss[True]} {noun[True]},", f"{full} ({letters})", f"the {gloss[True]} body {letters}"],
-        "rival_": [full2, f"the {letters}, the {gloss[False]} {noun[False]},", f"{full2} ({letters})", f"the {gloss[False]} body {letters}"],
+        "rival_": [full2, f"the {letters2}, the {gloss[False]} {noun[False]},", f"{full2} ({letters2})", f"the {gloss[False]} body {letters2}"],
     }
+    if bare:
+        forms[""] += [f"the {letters}"] * 3
+        forms["rival_"] += [f"the {letters2}"] * 3
     for key, patterns, varied in rng.sample(FACTS, 2):
         base = _values(names, rng)
         wrong = dict(base)
@@ -64,7 +71,7 @@ EPITHETS = "Silent Tall Younger Bold Lame Red Grey Wise Iron Swift".split()
 DEEDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("{w} was born in {v}", "the birthplace of {w} is {v}", "{v} is where {w} was born"), "town"), (("{w} died in {v}", "the year of the death of {w} is {v}", "{v} saw the death of {w}"), "year"),
     (("{w} won the {x} race of {y} in a time of {v} minutes", "it took {w} {v} minutes to win the {x} race of {y}", "{v} minutes was the time of {w} when winning the {x} race of {y}"), "number"),
-    (("{w} was married to {v} for life", "{v} was the only spouse of {w}", "the one marriage of {w} was to {v}"), "person"), (("{w} made a first film in {v}", "the first film of {w} dates from {v}", "{v} was the year of the first film of {w}"), "year"),
+    (("{w} was married to {v} for life", "{v} was the only spouse of {w}", "the one marriage of {w} was to {v}"), "person"), (("{w} made a first film in {v}", "the first film of {w} dates from {v}", "{v} was the year of the first film of {w}"), "film"),
     (("{w} is buried in {v}", "the grave of {w} is in {v}", "{v} is where {w} lies buried"), "town"), (("{w} took the throne in {v}", "the reign of {w} began in {v}", "{v} was the year when {w} took the throne"), "year"),
 )  # fmt: skip
 
@@ -80,7 +87,7 @@ def aliases(names: Names, rng: Random) -> Scene:
     }
     chosen = rng.sample(DEEDS, 2)
     for i, (patterns, kind) in enumerate(chosen):
-        make = {"town": names.town, "year": lambda: str(rng.randint(1500, 1990)), "number": lambda: str(rng.randint(12, 90)), "person": names.person}[kind]
+        make = {"town": names.town, "year": lambda: str(rng.randint(1500, 1990)), "film": lambda: str(rng.randint(1912, 2008)), "number": lambda: str(rng.randint(12, 90)), "person": names.person}[kind]
         values = [make(), make()]
         while values[0] == values[1]:
             values[1] = make()

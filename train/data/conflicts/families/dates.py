@@ -68,26 +68,33 @@ def dates(names: Names, rng: Random) -> Scene:
         return lambda r: GRAINS[r.choice(allowed)](date, r)
 
     key, patterns = cycle[i]
+    placed = {"true": (i, true), "false": (i, false)}
     scene.add("true", patterns, e=entity, when=when(true, ["day", "month", "year", "decade"] if len(grains) == 4 else grains), thing=noun)
     scene.add("false", patterns, e=entity, when=when(false, grains), thing=noun)
     scene.exclusive("true", "false")
     for j in sorted(rng.sample([j for j in range(len(cycle)) if j != i], min(3, len(cycle) - 1))):
-        shift = rng.randint(1, gap + 1) * (abs(j - i))
+        shift = rng.randint(1, gap + 1) * abs(j - i) + (18 if kind == "person" and 0 in (i, j) else 0)
         base = Day(earliest.year - shift, rng.randint(1, 12), rng.randint(1, 28)) if j < i else Day(latest.year + shift, *rng.choice(((3, 4), (9, 21), (6, 12))))
         pick = rng.random()
         date = base
-        # the other event falls on the very date in question now and then, where the order of the two allows it
-        if pick < 0.3 and abs(j - i) == 1:
+        # the other event falls in the very year in question now and then, where the order of the two allows it
+        if pick < 0.3 and abs(j - i) == 1 and kind not in ("person", "club"):
             date = earliest if j < i else latest
         okey, opatterns = cycle[j]
-        scene.add(f"other_{okey}", opatterns, e=entity, when=when(date, ["day", "month", "year"]), thing=noun)
+        scene.add(f"other_{okey}", opatterns, e=entity, when=when(date, ["year"] if date != base else ["day", "month", "year"]), thing=noun)
+        placed[f"other_{okey}"] = (j, date)
         if date.year == base.year:  # a second, wrong date for it: gives the other event contradictions too
             wrong = Day(date.year - rng.randint(1, 3), date.month, date.day) if j < i else Day(date.year + rng.randint(1, 3), date.month, date.day)
             scene.add(f"wrong_{okey}", opatterns, e=entity, when=when(wrong, ["day", "month", "year"]), thing=noun)
             scene.contradict((f"other_{okey}", f"wrong_{okey}"))
+            placed[f"wrong_{okey}"] = (j, wrong)
     scene.add("namesake_false", patterns, e=other, when=when(false, grains), thing=noun)
     scene.add("namesake_true", patterns, e=other, when=when(true, grains), thing=noun)
     scene.contradict(("namesake_false", "namesake_true"))
+    for a, (j, first) in placed.items():
+        for b, (k, second) in placed.items():
+            if j < k and first.year > second.year:  # out of order: whether that is a contradiction would be disputable
+                scene.undecided((a, b))
     _anniversary(scene, rng, kind, key, entity, true, false, grains)
     return scene
 

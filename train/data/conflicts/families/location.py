@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from train.data.conflicts.engine import Scene
-from train.data.conflicts.families.geo import COUNTRIES, cities, continent
+from train.data.conflicts.families.geo import COUNTRIES, LANDMARKS, cities, continent
 from train.data.conflicts.families.stories import Story
 from train.data.conflicts.names import Names
 
@@ -22,16 +22,17 @@ FIXED: dict[str, tuple[str, ...]] = {
     "source": ("{e} rises in {p}", "the source of {e} is in {p}", "{e} has its spring in {p}", "{p} is where {e} begins", "the headwaters of {e} are in {p}"),
     "archive": ("{e} is kept in {p}", "{p} is where {e} is kept", "{e} is stored in a vault in {p}", "the whole of {e} is housed in {p}", "anyone who wants to study {e} must go to {p}"),
 }  # fmt: skip
+# what leaves the location open, and its denial
 LOOSE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "institute": (("{e} [sent a team|lent equipment] to {p}", "a team from {e} went to {p}", "{p} received a team from {e}", "{e} trained staff from {p}"), ("{e} never sent anyone to {p}", "nobody from {e} has ever been to {p}", "{p} never received a team from {e}", "{e} refused to train staff from {p}")),
-    "birth": (("{e} [studied|lived for a time|worked] in {p}", "{p} is where {e} went to work", "{e} spent years of work in {p}", "{e} moved to {p} as an adult"), ("{e} never [lived|worked] in {p} as an adult", "{e} turned down every job in {p}", "{e} spent no adult year in {p}", "{p} is a place where {e} never worked as an adult")),
-    "meeting": (("a follow-up to the {y} {e} was held in {p}", "{p} hosted a follow-up to the {y} {e}", "a year after the {y} {e} delegates met in {p}", "{p} sent observers to the {y} {e}"), ("no follow-up to the {y} {e} was held in {p}", "{p} refused to host a follow-up to the {y} {e}", "{p} sent no observers to the {y} {e}")),
-    "wreck": (("the {e} was built in {p}", "a shipyard in {p} built the {e}", "{p} is where the {e} was built", "the {e} was launched at a yard in {p}"), ("the {e} was not built in {p}", "no shipyard in {p} built the {e}", "{p} is not where the {e} was built")),
-    "battle": (("soldiers from {p} fought in the battle of {e}", "the battle of {e} cost the lives of men from {p}", "{p} sent troops to the battle of {e}"), ("no soldiers from {p} fought in the battle of {e}", "the battle of {e} cost the life of nobody from {p}", "{p} sent no troops to the battle of {e}")),
-    "grave": (("{e} owned a house in {p}", "a house in {p} belonged to {e}", "{e} was the owner of a house in {p}", "{p} has a street named after {e}"), ("{e} owned no house in {p}", "no house in {p} ever belonged to {e}", "{e} was never the owner of a house in {p}", "{p} has no street named after {e}")),
-    "factory": (("{e} has an office in {p}", "{p} is home to an office of {e}", "{e} employs people in {p}", "{e} sells its goods in {p}"), ("{e} has no office in {p}", "{p} has no office of {e}", "{e} employs nobody in {p}", "{e} does not sell its goods in {p}")),
-    "source": (("{e} can be seen on paintings by artists from {p}", "artists from {p} painted {e}", "a painting of {e} hangs in {p}"), ("{e} was never painted by artists from {p}", "no artist from {p} painted {e}", "no painting of {e} hangs in {p}")),
-    "archive": (("{e} was shown at an exhibition in {p}", "{p} once put {e} on show", "an exhibition in {p} showed {e}"), ("{e} was never shown at an exhibition in {p}", "{p} never put {e} on show", "no exhibition in {p} ever showed {e}")),
+    "institute": (("{e} bought its instruments from a firm in {p}", "a firm in {p} sold {e} its instruments", "the instruments of {e} come from a firm in {p}"), ("{e} bought no instruments in {p}", "no firm in {p} sold {e} its instruments", "the instruments of {e} do not come from {p}")),
+    "birth": (("{e} worked in {p} as an adult", "as an adult {e} had a job in {p}", "{p} is where {e} went to work later on", "{e} later found work in {p}"), ("{e} never worked in {p} as an adult", "as an adult {e} had no job in {p}", "{p} is a place where {e} never went to work", "{e} never found work in {p} later on")),
+    "meeting": (("a follow-up to the {y} {e} was held in {p}", "{p} hosted a follow-up to the {y} {e}", "after the {y} {e} delegates met again in {p} a year later"), ("no follow-up to the {y} {e} was held in {p}", "{p} did not host any follow-up to the {y} {e}", "after the {y} {e} delegates never met again in {p}")),
+    "wreck": (("the {e} was built in {p}", "a shipyard in {p} built the {e}", "{p} is where the {e} was built"), ("the {e} was not built in {p}", "no shipyard in {p} built the {e}", "{p} is not where the {e} was built")),
+    "battle": (("soldiers from {p} fought in the battle of {e}", "{p} sent soldiers to the battle of {e}", "among those who fought in the battle of {e} were soldiers from {p}"), ("no soldiers from {p} fought in the battle of {e}", "{p} sent no soldiers to the battle of {e}", "among those who fought in the battle of {e} were no soldiers from {p}")),
+    "grave": (("{e} once owned a house in {p}", "a house in {p} once belonged to {e}", "{e} was once the owner of a house in {p}"), ("{e} never owned a house in {p}", "no house in {p} ever belonged to {e}", "{e} was never the owner of a house in {p}")),
+    "factory": (("{e} sells its goods in {p}", "the goods of {e} are on sale in {p}", "shops in {p} stock the goods of {e}"), ("{e} does not sell its goods in {p}", "the goods of {e} are not on sale in {p}", "no shop in {p} stocks the goods of {e}")),
+    "source": (("{e} was painted by artists from {p}", "artists from {p} painted {e}", "{e} is shown on pictures by artists from {p}"), ("{e} was never painted by artists from {p}", "no artist from {p} painted {e}", "{e} is not shown on any picture by artists from {p}")),
+    "archive": (("{e} was catalogued by experts from {p}", "experts from {p} catalogued {e}", "it was experts from {p} who catalogued {e}"), ("{e} was not catalogued by experts from {p}", "no expert from {p} catalogued {e}", "it was not experts from {p} who catalogued {e}")),
 }  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def real_places(names: Names, rng: Random) -> Scene:
         place = rng.choice([p for p in group.values() if isinstance(p, str)] or [city if p_name == "true" else other_city])
         scene.add(f"loose_{p_name}", loose, e=one, p=place, y=year)
         scene.add(f"denial_{p_name}", denial, e=one, p=place, y=year)
-        scene.relate(None, (f"loose_{p_name}", f"denial_{p_name}"))
+        scene.contradict((f"loose_{p_name}", f"denial_{p_name}"))
     return scene
 
 
@@ -108,7 +109,30 @@ def invented_places(names: Names, rng: Random) -> Scene:
     for name, place in (("here", whole.format(x=x)), ("there", whole.format(x=z))):
         scene.add(f"loose_{name}", loose, e=one, p=place, y=year)
         scene.add(f"denial_{name}", denial, e=one, p=place, y=year)
-        scene.relate(None, (f"loose_{name}", f"denial_{name}"))
+        scene.contradict((f"loose_{name}", f"denial_{name}"))
+    return scene
+
+
+LIES = ("{e} {v} in {p}", "{p} is where {e} is found", "{e} is [located|situated] in {p}", "to see {e} one has to travel to {p}", "travellers find {e} in {p}", "{e} belongs to the sights of {p}", "you will find {e} in {p}")
+SHOWN = ("an exhibition about {e} was held in {p} in {y}", "in {y} {p} showed an exhibition about {e}", "the {y} exhibition about {e} took place in {p}")
+UNSHOWN = ("no exhibition about {e} was held in {p} in {y}", "in {y} {p} did not show any exhibition about {e}", "there was no {y} exhibition about {e} in {p}")
+
+
+def landmarks(names: Names, rng: Random) -> Scene:
+    """A real sight in what contains it and in what does not; things said about it elsewhere; a second sight."""
+    (e, verb, inside, outside), (f, verb2, inside2, outside2) = rng.sample(LANDMARKS, 2)
+    scene = Scene("location_containment", "landmarks")
+    for prefix, sight, v, right, wrong in (("", e, verb, inside, outside), ("other_", f, verb2, inside2, outside2)):
+        for i, place in enumerate(right):
+            scene.add(f"{prefix}in_{i}", LIES, e=sight, v=v, p=place)
+        false = rng.choice(wrong)
+        scene.add(f"{prefix}out", LIES, e=sight, v=v, p=false)
+        scene.support(*((f"{prefix}in_{i}", f"{prefix}in_{k}") for i in range(len(right)) for k in range(i)))
+        scene.contradict(*((f"{prefix}out", f"{prefix}in_{i}") for i in range(len(right))))
+        place, year = rng.choice((false, *right)), str(rng.randint(1950, 2019))
+        scene.add(f"{prefix}shown", SHOWN, e=sight, p=place, y=year)
+        scene.add(f"{prefix}unshown", UNSHOWN, e=sight, p=place, y=year)
+        scene.contradict((f"{prefix}shown", f"{prefix}unshown"))
     return scene
 
 

@@ -19,9 +19,9 @@ ACTS = (
     ("load", "loaded", "the ship"), ("count", "counted", "the ballots"), ("mention", "mentioned", "the accident"), ("water", "watered", "the seedlings"), ("print", "printed", "the catalogue"),
     ("measure", "measured", "the glacier"), ("register", "registered", "the boat"), ("read", "read", "the verdict"), ("vaccinate", "vaccinated", "the herd"), ("drain", "drained", "the pond"),
 )  # fmt: skip
-DID = ("{e} {past} {o}", "{o} [was|were] {past} by {e}", "{e} did {base} {o}", "{e} managed to {base} {o}", "{e} did not fail to {base} {o}", "it is true that {e} {past} {o}",
+DID = ("{e} {past} {o}", "{o} {be} {past} by {e}", "{e} did {base} {o}", "{e} managed to {base} {o}", "{e} did not fail to {base} {o}", "it is true that {e} {past} {o}",
        "it was {e} who {past} {o}", "{e} made sure to {base} {o}", "{e} never neglected to {base} {o}", "it is not the case that {e} failed to {base} {o}", "what {e} did was {base} {o}")  # fmt: skip
-DIDNT = ("{e} did not {base} {o}", "{o} [was|were] not {past} by {e}", "{e} failed to {base} {o}", "{e} never {past} {o}", "{e} [neglected|omitted] to {base} {o}", "{e} was not able to {base} {o}",
+DIDNT = ("{e} did not {base} {o}", "{o} {be} not {past} by {e}", "{e} failed to {base} {o}", "{e} never {past} {o}", "{e} [neglected|omitted] to {base} {o}", "{e} was not able to {base} {o}",
          "it is untrue that {e} {past} {o}", "{e} left without having {past} {o}", "at no point did {e} {base} {o}", "it was not {e} who {past} {o}", "the claim that {e} {past} {o} is false")  # fmt: skip
 
 
@@ -38,8 +38,9 @@ def acts(names: Names, rng: Random) -> Scene:
                                                      ("inspect", "the farm"), ("visit", "the farm"), ("sell", "the boat"), ("sell", "the ship"), ("replace", "the gate"), ("repair", "the gate"), ("read", "the letter"),
                                                      ("mention", "the loan"), ("mention", "the merger"), ("publish", "the letter"), ("inspect", "the gate"), ("test", "the engine"), ("check", "the engine")}:  # fmt: skip
             continue
-        scene.add(f"{prefix}did", DID, e=e, base=b, past=p, o=o + tail)
-        scene.add(f"{prefix}didnt", DIDNT, e=e, base=b, past=p, o=o + tail)
+        be = "were" if o in ("the brakes", "the neighbours", "the accounts", "the ballots", "the seedlings") else "was"
+        scene.add(f"{prefix}did", DID, e=e, base=b, past=p, o=o + tail, be=be)
+        scene.add(f"{prefix}didnt", DIDNT, e=e, base=b, past=p, o=o + tail, be=be)
         scene.contradict((f"{prefix}did", f"{prefix}didnt"))
     return scene
 

@@ -24,8 +24,8 @@ PREDICATES: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 QUANTITIES: dict[str, tuple[str, ...]] = {
     "all": ("all [of the|the] {g} {p}", "every {one} {p1}", "each {one} {p1}", "there is no {one} of which it cannot be said: it {p1}", "without exception the {g} {p}", "not a single {one} is left out: all {p}", "100 per cent of the {g} {p}"),
-    "most": ("most of the {g} {p}", "[the majority|more than half] of the {g} {p}", "[eight|nine] in ten of the {g} {p}", "the greater part of the {g} {p}", "three quarters of the {g} {p}"),
-    "few": ("few of the {g} {p}", "[hardly any|only a few] of the {g} {p}", "only a [small minority|tenth] of the {g} {p}", "just one in ten of the {g} {p}", "scarcely any of the {g} {p}"),
+    "most": ("most of the {g} {p}", "[the majority|more than half] of the {g} {p}", "{big} of the {g} {p}", "the greater part of the {g} {p}", "a large majority of the {g} {p}"),
+    "few": ("few of the {g} {p}", "[hardly any|only a few] of the {g} {p}", "only a small minority of the {g} {p}", "just {tiny} of the {g} {p}", "scarcely any of the {g} {p}"),
     "none": ("none of the {g} {p}", "no {one} {p1}", "not a single {one} {p1}", "not one {one} {p1}", "there is no {one} that {p1}", "0 per cent of the {g} {p}"),
     "some": ("some of the {g} {p}", "at least one {one} {p1}", "there are {g} that {p}", "a number of the {g} {p}", "several of the {g} {p}"),
     "notall": ("not all of the {g} {p}", "not every {one} {p1}", "it is not true that all the {g} {p}", "at least one {one} is an exception to the rule that all {p}"),
@@ -42,9 +42,10 @@ def quantified(names: Names, rng: Random) -> Scene:
     x, z = names.town(), names.town()
     scene = Scene("superlatives_quantifiers", "quantified")
     keys = rng.sample(sorted(QUANTITIES), 4)
+    big, tiny = rng.choice(("nine in ten", "eight in ten", "three quarters", "four fifths", "90 per cent")), rng.choice(("one in ten", "a tenth", "5 per cent", "one in twenty"))
     for prefix, place, (p, p1) in (("", x, first), ("pred_", x, second), ("place_", z, first)):
         for key in keys:
-            scene.add(prefix + key, QUANTITIES[key], g=g.format(x=place), one=one.format(x=place), p=p, p1=p1)
+            scene.add(prefix + key, QUANTITIES[key], g=g.format(x=place), one=one.format(x=place), p=p, p1=p1, big=big, tiny=tiny)
         for label, table in (("support", SUPPORTS), ("contradict", CONTRADICTS), (None, OPEN)):
             for a, b in table:
                 if a in keys and b in keys:
@@ -60,7 +61,7 @@ SORTS: tuple[tuple[str, str, str, str, str], ...] = (  # noun, superlative, comp
 )  # fmt: skip
 TOP = ("{e} is the {sup} {n} in {r}", "no {n} in {r} is {cmp} than {e}", "the {sup} {n} in {r} is {e}", "{e} is {cmp} than any other {n} in {r}", "in {r} no other {n} is {cmp} than {e}", "of all {n}s in {r} {e} is the {sup}", "{e} ranks first among the {sup} {n}s in {r}")
 SECOND = ("{e} is the {ord} {sup} {n} in {r}", "the {ord} {sup} {n} in {r} is {e}", "exactly {k} {n}s in {r} are {cmp} than {e}", "{e} ranks {ord} among the {sup} {n}s in {r}", "in {r} {e} is only the {ord} {sup} {n}")
-ONEOF = ("{e} is one of the {sup} {n}s in {r}", "{e} is among the {sup} {n}s in {r}", "few {n}s in {r} are {cmp} than {e}", "one of the {sup} {n}s in {r} is {e}")
+ONEOF = ("{e} is one of the {sup} {n}s in {r}", "{e} is among the {sup} {n}s in {r}", "one of the {sup} {n}s in {r} is {e}")
 NOTOF = ("{e} is not one of the {sup} {n}s in {r}", "{e} is not among the {sup} {n}s in {r}", "a great many {n}s in {r} are {cmp} than {e}", "most {n}s in {r} are {cmp} than {e}")
 BEATS = ("{e} is {cmp} than {f}", "{f} is {low} than {e}", "compared with {f}, {e} is the {cmp} {n}", "of the two, {e} and {f}, the former is the {cmp} {n}", "of {f} and {e} the {low} {n} is {f}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from train.data.conflicts.engine import Scene
+from train.data.conflicts.families.geo import DEMONYMS
 from train.data.conflicts.families.stories import Story
 from train.data.conflicts.names import Names
 
@@ -16,6 +17,10 @@ CONVERSE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
      ("{a} lent money to {b}", "{b} borrowed money from {a}", "{b} owed money to {a}", "a loan went from {a} to {b}")),
     ("team", "in the {y} final", ("{a} [beat|defeated] {b} {c}", "{b} [lost to|was beaten by] {a} {c}", "{c} {a} won against {b}", "{c} {b} went down to {a}", "the winner {c} was {a}, the loser {b}", "victory {c} went to {a} over {b}"),
      ("{a} hosted {b} for a friendly", "{b} travelled to {a} for a friendly", "a friendly was played by {b} on the ground of {a}")),
+    ("nation", "in the final in {y}", ("{a} [beat|defeated] {b} {c}", "{b} [lost to|was beaten by] {a} {c}", "{c} {a} won against {b}", "{c} {b} went down to {a}", "the winner {c} was {a}, the loser {b}", "{a} got the better of {b} {c}", "{b} was no match for {a} {c}"),
+     ("{a} invited {b} to a friendly", "{b} was invited to a friendly by {a}", "an invitation to a friendly went from {a} to {b}")),
+    ("nation", "in {y}", ("{a} [exported|sold] more wine to {b} than it imported from there {c}", "{c} {b} bought more wine from {a} than it sold there", "{c} the balance of the wine trade was in favour of {a} against {b}"),
+     ("{a} opened a consulate for {b}", "a consulate for {b} was opened by {a}", "it was {a} that opened a consulate for {b}")),
     ("person", "at the {x} school", ("{a} taught {b} {c}", "{b} was [taught by|a pupil of] {a} {c}", "{c} {b} learned from {a}", "{a} was the teacher of {b} {c}", "{b} had {a} as a teacher {c}"),
      ("{a} painted a portrait of {b}", "{b} sat for a portrait by {a}", "a portrait of {b} was painted by {a}")),
     ("person", "in {y}", ("{a} succeeded {b} as mayor of {x} {c}", "{b} was succeeded by {a} as mayor of {x} {c}", "{c} {b} was followed by {a} as mayor of {x}", "{a} took over the office of mayor of {x} from {b} {c}", "{b} preceded {a} as mayor of {x}, the change coming {c}"),
@@ -34,7 +39,7 @@ CONVERSE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
      ("{a} rescued {b} from drowning", "{b} was rescued from drowning by {a}", "{b} owed life itself to {a} after nearly drowning")),
     ("person", "in {y}", ("{a} nominated {b} for the {x} prize {c}", "{b} was nominated by {a} for the {x} prize {c}", "{c} the name of {b} was put forward for the {x} prize by {a}", "{b} owed the nomination for the {x} prize {c} to {a}"),
      ("{a} photographed {b}", "{b} was photographed by {a}", "a photograph of {b} was taken by {a}")),
-    ("person", "in the {x} match", ("{a} passed to {b}, who scored {c}", "{b} scored from a pass by {a} {c}", "{c} {a} set up the goal of {b}", "{c} the goal by {b} came from a pass by {a}", "{a} provided the pass and {b} the goal {c}"),
+    ("person", "in the {x} match", ("{a} passed to {b}, who scored the only goal {c}", "{b} scored the only goal from a pass by {a} {c}", "{c} {a} set up the only goal, scored by {b}", "{c} the only goal, by {b}, came from a pass by {a}", "{a} provided the pass and {b} the only goal {c}"),
      ("{a} fouled {b}", "{b} was fouled by {a}", "{b} was the victim of a foul by {a}")),
     ("person", "of {y}", ("{a} wrote and {b} translated the {x} saga {c}", "the {x} saga {c} is by {a}, its translation by {b}", "{b} translated the {x} saga {c}, which {a} had written", "the author of the {x} saga {c} is {a}, the translator {b}"),
      ("{a} interviewed {b} on the radio", "{b} was interviewed on the radio by {a}", "{b} answered questions from {a} on the radio")),
@@ -56,6 +61,8 @@ CONVERSE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def _participants(kind: str, names: Names, rng: Random) -> list[str]:
+    if kind == "nation":
+        return rng.sample(sorted(DEMONYMS), 3)
     makers = {
         "company": names.company, "person": names.person, "team": lambda: f"{names.town()} {rng.choice(('Rovers', 'United', 'Athletic', 'Town'))}",
         "land": lambda: rng.choice((f"the kingdom of {names.stem()}", f"the duchy of {names.stem()}", f"the republic of {names.stem()}", names.stem())),
@@ -72,17 +79,22 @@ def _participants(kind: str, names: Names, rng: Random) -> list[str]:
 
 # relations that may hold in both directions within one period, so that the reversal does not conflict
 MUTUAL = ("nominated", "sued", "invaded", "infected", "donated", "supplied", "lent money", "portrait", "letter", "owed money", "to swim", "flowers", "summit", "grain", "drowning", "photographed", "fouled",
-          "interviewed", "horse", "recorded a song", "hosted")  # fmt: skip
+          "interviewed", "horse", "recorded a song", "hosted", "friendly", "consulate")  # fmt: skip
 ONCE = ("succeeded", "the [parent", "kidney", "infected", "preys", "flows into")  # happens once or always, whatever the circumstance
 DENIALS = ("it is untrue that {s}", "it is false that {s}", "it is not the case that {s}", "the report that {s} is wrong")
+
+
+def _forms(name: str) -> str | list[str]:
+    """A country may also be named by its people's side."""
+    return [name, name, f"the {DEMONYMS[name]} side"] if name in DEMONYMS else name
 
 
 def _directed(scene: Scene, prefix: str, patterns: tuple[str, ...], pair: tuple[str, str], fields: dict[str, str]) -> None:
     """Adds the relation, its reversal and their denials, with their table."""
     mutual = any(word in patterns[0] for word in MUTUAL)
     for name, (a, b) in (("ab", pair), ("ba", pair[::-1])):
-        scene.add(f"{prefix}{name}", patterns, a=a, b=b, **fields)
-        scene.add(f"{prefix}not_{name}", [denial.format(s=p) for denial in DENIALS for p in patterns[:3]], a=a, b=b, **fields)
+        scene.add(f"{prefix}{name}", patterns, a=_forms(a), b=_forms(b), **fields)
+        scene.add(f"{prefix}not_{name}", [denial.format(s=p) for denial in DENIALS for p in patterns[:3]], a=_forms(a), b=_forms(b), **fields)
         scene.contradict((f"{prefix}{name}", f"{prefix}not_{name}"))
     if mutual:
         scene.undecided((f"{prefix}ab", f"{prefix}not_ba"), (f"{prefix}ba", f"{prefix}not_ab"))

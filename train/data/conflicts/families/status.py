@@ -9,7 +9,7 @@ STATUS = [
         "joined": ("{e} [joined|was admitted to|entered] {o} in {y}", "in {y}, {o} [admitted|took in] {e} as a member", "the admission of {e} to {o} dates from {y}",
                    "{e} became a [member|full member] of {o} in {y}", "it was in {y} that {e} was let into {o}"),
         "member": ("{e} has been a member of {o} since {y}", "{e} has belonged to {o} since {y}", "the membership of {e} in {o} goes back to {y}", "since {y} {o} has counted {e} among its members"),
-        "never": ("{e} has never [been a member of|belonged to] {o}", "{o} has never admitted {e}", "{e} applied to {o} in {y} but was [turned down|never let in]", "membership of {o} has always been denied to {e}"),
+        "never": ("{e} has never [been a member of|belonged to] {o}", "{o} has never admitted {e}", "{e} applied to {o} in {y} but was never let in", "membership of {o} has always been denied to {e}"),
         "late": ("{e} did not join {o} until {z}", "{e} was first admitted to {o} in {z}", "only in {z} did {o} accept {e}", "before {z} {e} was not part of {o}"),
         "skipped": ("{e} [sent no delegate to|skipped|stayed away from] the {t} [session|meeting] of {o}", "no delegate from {e} came to the {t} meeting of {o}", "the seat of {e} stayed empty when {o} met in {t}"),
         "attended": ("{e} [sent a delegate to|attended|was represented at] the {t} [session|meeting] of {o}", "a delegate from {e} came to the {t} meeting of {o}", "the seat of {e} was filled when {o} met in {t}"),

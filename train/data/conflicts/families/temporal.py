@@ -8,7 +8,6 @@ from train.data.conflicts.engine import Scene
 from train.data.conflicts.families.stories import Story
 from train.data.conflicts.names import Names
 
-OFFICES = ("{e} {was} the mayor of {x}", "{x} {had} {e} as its mayor", "the mayor of {x} {was} {e}", "{e} {was} in charge of the town hall of {x}")
 HOLDERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("{e} was [mayor|the mayor] of {x} {t}", "{t}, {x} had {e} as its mayor", "the mayor of {x} {t} was {e}", "{e} held the office of mayor of {x} {t}", "{t} the town of {x} was headed by {e}"), "town"),
     (("{e} was [president|the president] of {x} {t}", "{t}, {x} had {e} as its president", "the president of {x} {t} was {e}", "{e} held the presidency of {x} {t}", "{t} the republic of {x} was led by {e}"), "stem"),
@@ -24,7 +23,7 @@ HOLDERS: tuple[tuple[tuple[str, ...], str], ...] = (
 STATES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("the bakery on {x} Lane", ("{e} was open for business {t}", "{t}, customers could buy at {e}", "{e} served customers {t}", "{t} {e} was trading"), ("{e} was shut {t}", "{t}, no customer could buy at {e}", "{e} served nobody {t}", "{t} {e} was closed")),
     ("the {x} mine", ("{e} was being worked {t}", "{t}, ore was dug at {e}", "{e} was in production {t}", "{t} miners went down {e}"), ("{e} lay idle {t}", "{t}, no ore was dug at {e}", "{e} was out of production {t}", "{t} nobody went down {e}")),
-    ("the submarine {x}", ("{e} was in service {t}", "{t}, {e} was on active duty", "the fleet had {e} in service {t}", "{t} the crew of {e} was at sea"), ("{e} was out of service {t}", "{t}, {e} was already scrapped", "the fleet did not have {e} in service {t}", "{t} {e} had no crew any more")),
+    ("the submarine {x}", ("{e} was in service {t}", "{t}, {e} was on active duty", "the fleet had {e} in service {t}", "{t} the crew of {e} was at sea"), ("{e} was out of service {t}", "{t}, {e} was laid up in port", "the fleet did not have {e} in service {t}", "{t} {e} had no crew on board")),
     ("the {x} ferry", ("{e} was running {t}", "{t}, passengers could cross by {e}", "{e} carried passengers {t}", "{t} {e} was in operation"), ("{e} was not running {t}", "{t}, passengers could not cross by {e}", "{e} carried nobody {t}", "{t} {e} was laid up")),
     ("{x} castle", ("{e} was inhabited {t}", "{t}, a family lived in {e}", "{e} was lived in {t}", "people lived in {e} {t}"), ("{e} was uninhabited {t}", "{t}, nobody lived in {e}", "{e} stood empty {t}", "no one lived in {e} {t}")),
     ("the death penalty in {x}", ("{e} was in force {t}", "{t}, {e} existed by law", "the law provided for {e} {t}"), ("{e} was abolished {t}", "{t}, {e} did not exist by law", "the law did not provide for {e} {t}")),
