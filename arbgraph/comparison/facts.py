@@ -56,6 +56,8 @@ _PASSIVE = re.compile(
     r" [a-z]+(?:ed|en|wn|nt|lt|ught|de|ung|ost|ld|et|ut|un|ound)\b.{0,40}?\bby\b"
 )
 _COMPARATIVE = re.compile(r"\b(?:more|less|fewer|greater|larger|smaller|[a-z]{2,}(?:er|ier))\b(?: [a-z'-]+){0,3} than\b")
+# "He used to be mayor", not "it is used to break stone".
+_NO_MORE = re.compile(r"\bno longer\b|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )\bused to\b")
 _SENTENCE_END = frozenset('.?!:"(')
 
 
@@ -260,7 +262,7 @@ def describe(text: str) -> ClaimFacts:
     forms = tuple(_bare(token) for token in content)
     stems = tuple(stem(form) for form in forms)
     status = {STATUS_WORDS[word] for word in words if word in STATUS_WORDS}
-    if "no longer" in lowered or "used to" in lowered:
+    if _NO_MORE.search(lowered):
         status.add("past")
     return ClaimFacts(
         text=plain,
@@ -279,6 +281,6 @@ def describe(text: str) -> ClaimFacts:
         superlatives=frozenset(word for word in words if is_superlative(word)),
         comparative=_COMPARATIVE.search(lowered) is not None,
         status=frozenset(status),
-        hedged=any(word in HEDGES for word in words) or "according to" in lowered,
+        hedged=any(t.lower in HEDGES for t, dated in zip(tokens, in_date, strict=True) if not dated) or "according to" in lowered,
         passive=_PASSIVE.search(lowered) is not None,
     )
