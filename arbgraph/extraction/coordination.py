@@ -69,19 +69,17 @@ def _shares(head: Token, follower: Token) -> bool:
     """Whether a coordinated predicate leans on the auxiliaries of the first one."""
     if any(child.dep_ in ("aux", "auxpass") for child in follower.children):
         return False
-    if follower.tag_ in ("VB", "VBN", "VBG"):
-        return True
-    # The tagger often takes "printed and marked with crosses" for a past tense; without an object it is the passive going on.
-    if follower.lower_ in lex.PASSIVE_PARTICIPLES and not any(child.dep_ == "dobj" for child in follower.children):
-        return follower.tag_ == "VBD" and (head.lower_ in lex.BE or any(child.dep_ == "auxpass" for child in head.children))
-    passive = any(child.dep_ == "auxpass" for child in head.children)
+    passive = any(child.dep_ == "auxpass" for child in head.children) or head.lower_ in lex.BE
     complements = {child.dep_ for child in follower.children}
-    return (
-        passive
-        and follower.tag_ == "VBD"
-        and not complements & {"dobj", "attr", "xcomp", "ccomp"}
-        and any(child.dep_ in ("prep", "agent") and child.lower_ in ("by", "with", "as") for child in follower.children)
-    )
+    if passive and follower.tag_ in ("VBN", "VBD"):
+        # The tagger confuses past tense and participle: an object tells them apart, except with verbs of naming.
+        if follower.lower_ in lex.NAMING_PARTICIPLES:
+            return True
+        if complements & {"dobj", "attr", "xcomp", "ccomp"}:
+            return False
+        by = any(child.dep_ in ("prep", "agent") and child.lower_ in ("by", "with", "as") for child in follower.children)
+        return follower.tag_ == "VBN" or by or follower.lower_ in lex.PASSIVE_PARTICIPLES
+    return follower.tag_ in ("VB", "VBN", "VBG")
 
 
 def _carried(head: Token, auxiliary: Sequence[Unit]) -> list[Unit]:

@@ -117,6 +117,11 @@ class Discourse:
     def __post_init__(self) -> None:
         self._named = title_entity(self.title) if self.title else None
 
+    def restart(self, title: str) -> None:
+        """Forgets everything but the counts: another passage, of another title, begins."""
+        fresh = Discourse(title, resolved=self.resolved, unresolved=self.unresolved)
+        self.__dict__.update(fresh.__dict__)
+
     @property
     def subject_name(self) -> str | None:
         """The name of what the document is about, as far as its text or its title tells."""

@@ -81,6 +81,8 @@ PASSIVE_PARTICIPLES = words(
     released produced directed
     """
 )
+# These keep an object in the passive ("was renamed the Benelux Open").
+NAMING_PARTICIPLES = words("renamed named called elected appointed dubbed titled nicknamed given awarded declared made crowned")
 # Participles that introduce a condition or a comparison and do not describe the subject.
 PREPOSITIONAL_PARTICIPLES = words("given compared provided granted seen taken considered based put asked")
 # Subordinate frames: nothing inside is asserted on its own.

@@ -214,6 +214,8 @@ def noise(text: str) -> str | None:
     return None
 
 
+# Section headings that lost their line.
+_SECTION = re.compile(r"^(?:Biography|Plot|Career|Overview|Synopsis|Background|Early life|Personal life) (?=[A-Z])")
 SMALL_WORDS = lex.words("of the and de la le von van der den du da del di for in on at a an")
 _QUALIFIED_TITLE = re.compile(r"^([^.()]{2,70}? \(([^()]{2,60})\)) (?=[A-Z\"“])")
 
@@ -225,9 +227,13 @@ def _is_name(words: list[tuple[str, int, int]]) -> bool:
 
 def leading_title(text: str) -> tuple[str, int]:
     """A title that runs into the first sentence ("Alan Reed Alan Reed was ..."), and where the sentence begins; ("", 0) without one.
+    A section heading before the sentence is skipped.
 
     It is recognised by its repetition, or by a qualifier in brackets between two capitalised words.
     """
+    section = _SECTION.match(text)
+    if section:
+        return "", section.end()
     qualified = _QUALIFIED_TITLE.match(text)
     if qualified and not re.match(r"born\b|[\d\s–-]+$", qualified.group(2)):
         return qualified.group(1), qualified.end()

@@ -73,6 +73,7 @@ class _Unit:
 
     sentence: Sentence
     parts: list[Sentence]
+    title: str = ""
     opens_document: bool = False
     closes_document: bool = False
     cut_before: bool = False
@@ -147,24 +148,22 @@ class SyntacticExtractor:
         first = True
         held: _Unit | None = None
         for block in blocks(pieces, self.max_chars_per_chunk):
-            if first:
-                title, begin = leading_title(block.text)
-                if title and not document.title:
-                    state.discourse = Discourse(title)
-                block = block.slice(begin, len(block))
             for run in split(block, self.max_sentence_chars):
                 counts["sentences"] += 1
-                reason = noise(run.text.text)
+                title, begin = leading_title(run.text.text)
+                text = run.text.slice(begin, len(run.text))
+                reason = noise(text.text)
                 if reason is not None:
                     counts[f"dropped_{reason}"] += 1
                 else:
                     if held is not None:
                         yield held
-                    several = parts(run.text)
+                    several = parts(text)
                     held = _Unit(
-                        without_brackets(run.text),
+                        without_brackets(text),
                         [without_brackets(part) for part in several] if len(several) > 1 and not run.cut else [],
                         opens_document=first,
+                        title=title,
                         cut_before=run.cut_before,
                         cut_after=run.cut_after,
                     )
@@ -182,6 +181,8 @@ class SyntacticExtractor:
             for state, unit in pending:
                 parsed = [(sentence, next(docs)) for sentence in (unit.parts or [unit.sentence])]
                 whole = False
+                if unit.title and not state.document.title:
+                    state.discourse.restart(unit.title)
                 if unit.parts and not _separable([doc for _, doc in parsed]):
                     whole = any(_has_reporting(doc) for _, doc in parsed)
                     parsed = [(unit.sentence, self.nlp(unit.sentence.text))]
@@ -232,10 +233,12 @@ class _SentenceReader:
 
     def __init__(self, sentence: Sentence, doc: Doc, state: _DocumentState, counts: Counter[str], max_words: int) -> None:
         self.sentence, self.doc, self.state, self.counts, self.max_words = sentence, doc, state, counts, max_words
+        self.introduces = False
 
     def read(self, unit: _Unit, *, whole: bool, first: bool, last: bool) -> None:
         """`first` and `last` say which part of the unit the sentence is; `whole` forbids to take it apart."""
         spans = list(self.doc.sents)
+        self.introduces = bool(unit.title) and first
         for number, span in enumerate(spans):
             opens, closes = first and number == 0, last and number + 1 == len(spans)
             if (opens and unit.cut_before) or (closes and unit.cut_after):
@@ -268,7 +271,8 @@ class _SentenceReader:
         clauses = [Clause(tuple(span), "whole")] if whole or not heads else clauses_of(span)
         discourse.advance(span, heads, written)
         around = anchors(span, self.sentence)
-        person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and opens else None
+        introduces = opens or self.introduces
+        person = discourse.main.name if discourse.main is not None and discourse.main.kind == "person" and introduces else None
         lives, used = aside_claims(span, around, person)
         around = {index: asides for index, asides in around.items() if index not in used}
         self.counts["dropped_bracket"] += sum(not shown(aside) for asides in around.values() for aside in asides)

@@ -99,6 +99,10 @@ SPLIT = {
         "Anna Berg was born in Oslo and raised in Bergen.",
         ["Anna Berg was born in Oslo.", "Anna Berg was raised in Bergen."],
     ),
+    "active taken for passive": (
+        "The fort was built in 1857 and protected the telegraph lines.",
+        ["The fort protected the telegraph lines.", "The fort was built in 1857."],
+    ),
     "key and values": (
         "Auvra: surface 41 square kilometres, greatest depth 88 m.",
         ["The greatest depth of Auvra is 88 m.", "The surface of Auvra is 41 square kilometres."],
@@ -212,6 +216,20 @@ def test_leading_title(text: str, title: str) -> None:
     found, start = leading_title(text)
     assert found == title
     assert text[start:] == text[len(title) :].strip()
+
+
+def test_section_heading_is_skipped(claims_of) -> None:
+    assert claims_of("Career Anna Berg moved to Oslo in 1920.") == ["Anna Berg moved to Oslo in 1920."]
+
+
+def test_second_passage_starts_anew(claims_of) -> None:
+    text = "Alan Reed was a painter. He died in 1950. Otto Weber Otto Weber is a German singer. He lives in Bonn."
+    assert claims_of(text) == [
+        "Alan Reed died in 1950.",
+        "Alan Reed was a painter.",
+        "Otto Weber is a German singer.",
+        "Otto Weber lives in Bonn.",
+    ]
 
 
 def test_value_line_takes_the_title_as_context(claims_of) -> None:
