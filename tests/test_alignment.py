@@ -24,6 +24,7 @@ KEPT_APART = {
         ("12 percent of voters stayed at home.", "21 percent of voters stayed at home."),
         ("The group has twelve islands.", "The group has islands."),
         ("The group has twelve islands.", "The group has more than twelve islands."),
+        ("The group has twelve islands.", "The group has at least twelve islands."),
         ("Three dogs and two cats were saved.", "Two dogs and three cats were saved."),
         ("She burned her first novel.", "She burned her second novel."),
     ],
@@ -159,6 +160,26 @@ def test_the_usual_wording_represents_the_cluster():
     (merged,) = Aligner(0.9).align(claims, vectors).claims
     assert merged.text == usual
     assert len(merged.mentions) == 3
+
+
+def test_every_mention_weighs_in_the_choice_of_the_representative():
+    """a, b and c (stated twice) at cosines ab 0.99, ac 0.99, bc 0.96: a has 1 + 0.99 + 2 * 0.99, c has 2 + 0.99 + 0.96."""
+    a, b, c = *MERGEABLE[1], "Palisade Mutual has a large head office in Medford."
+    angles = torch.tensor([0.1415, 0.283, 0.0, 0.0])
+    claims = [claim(a, "d1"), claim(b, "d2"), claim(c, "d3"), claim(c, "d4")]
+    (merged,) = Aligner(0.9).align(claims, torch.stack([angles.cos(), angles.sin()], dim=1)).claims
+    assert merged.text == a
+
+
+def test_ties_are_broken_by_the_texts_and_not_by_the_order():
+    """All vectors are equal; the plain form may join either side, and two texts differ in case alone."""
+    texts = ["The mill grinds rye.", "The old mill grinds rye.", "The red mill grinds rye.", "the mill GRINDS rye"]
+    results = {
+        Aligner(0.9).align([claim(texts[row], f"d{row}") for row in rows], same_direction(4)).claims
+        for rows in itertools.permutations(range(4))
+    }
+    assert len(results) == 1
+    assert len(results.pop()) == 2
 
 
 def test_below_the_threshold_nothing_merges():

@@ -74,6 +74,12 @@ def test_containment_counts_against_the_shorter_document():
     assert len(set(source_groups(pair, 0.51))) == 2
 
 
+def test_the_order_of_the_words_counts():
+    words = RUMOUR.split()
+    pair = [Document(id="a", text=RUMOUR), Document(id="b", text=" ".join(reversed(words)))]
+    assert len(set(source_groups(pair, 0.05))) == 2
+
+
 def test_a_short_common_phrase_is_no_copy():
     """Eight words in a row give four shingles, one too few, whatever their share."""
     phrase = "the capital and largest city of the region"
