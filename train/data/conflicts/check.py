@@ -1,4 +1,6 @@
-"""How much of the label can be guessed without comparing the claims: `python -m train.data.conflicts.check --train F --dev F [--pairs FILE]`.
+"""How much of the label can be guessed without comparing the claims.
+
+`python -m train.data.conflicts.check --train FILE --dev FILE [--pairs FILE]`.
 
 Classifiers trained on the generated train split: one claim alone, the bags of words (their differences and their intersection), and
 surface features of the pair. Each is reported on the generated dev split, per category, and on a file of hand-written pairs.
@@ -10,7 +12,7 @@ import gzip
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +20,14 @@ import numpy as np
 from jsonargparse import auto_cli
 from rich.console import Console
 from rich.table import Table
-from scipy.sparse import hstack
+from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
-NEGATION = re.compile(r"\b(?:not|no|never|none|nor|neither|nobody|nothing|without|failed|refused|false|untrue|cannot)\b|n't\b", re.IGNORECASE)
+NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nor|neither|nobody|nothing|without|failed|refused|false|untrue|cannot)\b|n't\b", re.IGNORECASE
+)
 NUMBER = re.compile(r"\d[\d.,]*")
 WORD = re.compile(r"\w+")
 
@@ -51,7 +55,9 @@ def read_rows(path: Path) -> list[Row]:
                 category = raw.get("category") or raw.get("meta", {}).get("category", "")
                 rows.append(Row(first, second, raw["label"], category, raw.get("meta", {}).get("anchor", "")))
             except KeyError as error:
-                raise KeyError(f"{path}, line {number}: no column {error}; need premise and hypothesis (or claim_a and claim_b), and label") from error
+                raise KeyError(
+                    f"{path}, line {number}: no column {error}; need premise and hypothesis (or claim_a and claim_b), and label"
+                ) from error
     return rows
 
 
@@ -62,9 +68,20 @@ def surface(row: Row) -> list[float]:
     p, q = (set(NUMBER.findall(text)) for text in (row.first, row.second))
     c, d = ({word for word in WORD.findall(text)[1:] if word[0].isupper()} for text in (row.first, row.second))
     return [
-        len(a & b) / len(a | b), len(a & b) / min(len(a), len(b)), len(a) + len(b), abs(len(a) - len(b)), m + n, abs(m - n), float((m > 0) != (n > 0)),
-        len(p & q), len(p ^ q), float(bool(p) and bool(q) and not p & q), len(c & d), len(c ^ d), float(bool(c & d)),
-    ]  # fmt: skip
+        len(a & b) / len(a | b),
+        len(a & b) / min(len(a), len(b)),
+        len(a) + len(b),
+        abs(len(a) - len(b)),
+        m + n,
+        abs(m - n),
+        float((m > 0) != (n > 0)),
+        len(p & q),
+        len(p ^ q),
+        float(bool(p) and bool(q) and not p & q),
+        len(c & d),
+        len(c ^ d),
+        float(bool(c & d)),
+    ]
 
 
 class OneClaim:
@@ -92,7 +109,7 @@ class BagDifference:
         return self
 
     def _features(self, rows: Sequence[Row]):
-        a, b = (self.words.transform([getattr(row, side) for row in rows]) for side in ("first", "second"))
+        a, b = (csr_matrix(self.words.transform([getattr(row, side) for row in rows])) for side in ("first", "second"))
         return hstack([abs(a - b), a.multiply(b)]).tocsr()
 
     def predict(self, rows: Sequence[Row]) -> np.ndarray:
@@ -117,16 +134,22 @@ class Surface:
 
 def scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, float]:
     """Accuracy and macro-F1."""
-    return {"accuracy": round(float(accuracy_score(gold, predicted)), 4), "macro_f1": round(float(f1_score(gold, predicted, average="macro")), 4)}
+    return {
+        "accuracy": round(float(accuracy_score(gold, predicted)), 4),
+        "macro_f1": round(float(f1_score(gold, predicted, average="macro")), 4),
+    }
 
 
 def cues(model: OneClaim, top: int = 12) -> dict[str, list[str]]:
     """The words and bigrams that speak most for each label."""
     names = np.array(model.words.get_feature_names_out())
-    return {label: [f"{names[i]} {weights[i]:.2f}" for i in np.argsort(-weights)[:top]] for label, weights in zip(model.model.classes_, model.model.coef_, strict=True)}
+    return {
+        label: [f"{names[i]} {weights[i]:.2f}" for i in np.argsort(-weights)[:top]]
+        for label, weights in zip(model.model.classes_, model.model.coef_, strict=True)
+    }
 
 
-def artefacts(train: Sequence[Row], tests: dict[str, Sequence[Row]]) -> dict:
+def artefacts(train: Sequence[Row], tests: Mapping[str, Sequence[Row]]) -> dict:
     """Scores of the three classifiers on each test set, per category too, and the strongest one-claim cues."""
     report: dict = {}
     one = OneClaim().fit(train)

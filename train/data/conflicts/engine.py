@@ -15,6 +15,10 @@ from itertools import combinations
 from random import Random
 from typing import Literal
 
+from train.data.conflicts.banks import bank
+
+BANK = bank("engine")
+
 Label = Literal["support", "contradict", "neutral"]
 Split = Literal["train", "dev"]
 LABELS: tuple[Label, ...] = ("support", "contradict", "neutral")
@@ -25,13 +29,7 @@ MIN_WORDS, MAX_WORDS = 5, 25
 HELD_OUT = 5  # one pattern in this many is seen in dev only
 RENDER_TRIES = 12
 FRAME_SHARE = 0.09  # claims that carry an attribution or aside, whatever their label
-FRAMES = (
-    "according to [the annual report|a local historian|the guidebook|newspaper reports|the registry|two witnesses], {s}", "{s}, [according to the minutes|as the records show|local papers reported|by all accounts]",
-    "as [a former clerk|one visitor|the chronicle|the press office] [notes|recalls|puts it], {s}", "[records|surviving documents|several sources] [show|say|agree] that {s}", "it is [reported|said|recorded] that {s}",
-    "[in fact|as it happens|by the way], {s}", "{s}, [a fact that few remember|which surprised many|as is often told|to the surprise of some]", "what [the plaque|the brochure|the register] says is that {s}",
-    "{s}, [something the guides like to mention|and nobody has disputed it|which is why a plaque was put up|a point on which all accounts agree|and that was news to me]", "[a reader wrote that|my neighbour told me that|the teacher said that|i read that|fwiw] {s}",
-    "{s}, [i think|if i remember rightly|so the story goes|no doubt about it]", "[after a long debate it was agreed that|a letter to the editor points out that|the second edition of the handbook states that|an exhibition panel explains that] {s}",
-)  # fmt: skip
+FRAMES = BANK["FRAMES"]
 
 _CHOICE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -147,12 +145,14 @@ class Scene:
     relations: dict[frozenset[str], Label | None] = field(default_factory=dict)
     anchors: list[str] = field(default_factory=list)
 
-    def add(self, key: str, patterns: Iterable[str], *, anchor: bool = True, **fields: Field) -> str:
-        """Adds a proposition; with `anchor=False` it only serves as a partner. Returns the key."""
+    def add(self, key: str, patterns: Iterable[str], **fields: Field) -> None:
+        """Adds a proposition that may be an anchor or a partner."""
+        self.add_partner(key, patterns, **fields)
+        self.anchors.append(key)
+
+    def add_partner(self, key: str, patterns: Iterable[str], **fields: Field) -> None:
+        """Adds a proposition that only serves as a partner."""
         self.propositions[key] = Proposition(key, tuple(patterns), fields)
-        if anchor:
-            self.anchors.append(key)
-        return key
 
     def relate(self, label: Label | None, *pairs: tuple[str, str]) -> None:
         """Sets the relation of each pair; None means undecided, so that the pair is never used. Raises KeyError for an unknown key."""
@@ -197,9 +197,19 @@ def _allowed(patterns: Sequence[str], split: Split) -> list[str]:
 
 
 def render(
-    proposition: Proposition, rng: Random, split: Split, *, avoid: str = "", avoid_text: str = "", prefer: str = "", decorate: Decorator | None = None
+    proposition: Proposition,
+    rng: Random,
+    split: Split,
+    *,
+    avoid: str = "",
+    avoid_text: str = "",
+    prefer: str = "",
+    decorate: Decorator | None = None,
 ) -> Claim | None:
-    """One wording of 5 to 25 words, or None. `avoid` is a pattern and `avoid_text` a text not to repeat; `prefer` a pattern to take if it can."""
+    """One wording of 5 to 25 words, or None.
+
+    `avoid` is a pattern and `avoid_text` a text not to repeat; `prefer` is a pattern to take where the proposition has it.
+    """
     patterns = _allowed(proposition.patterns, split)
     if len(patterns) > 1 and avoid in patterns:
         patterns.remove(avoid)
@@ -229,7 +239,7 @@ def _same_names(a: str, b: str) -> bool:
 
 
 def _joined(scene: Scene, anchor: Claim, claim: Claim, rng: Random, split: Split) -> Claim:
-    """The claim with a further statement that is neutral to it and to the anchor, so that the label stays; the claim itself if none fits."""
+    """The claim with a further statement, neutral to it and to the anchor, so that the label stays; the claim itself if none fits."""
     free = [key for key in scene.propositions if scene.label(key, anchor.key) == "neutral" == scene.label(key, claim.key)]
     extra = render(scene.propositions[rng.choice(free)], rng, split) if free else None
     if extra is None:

@@ -79,7 +79,9 @@ def category_pairs(category: str, triples: int, recipe: Recipe, split: Split, st
                 yield Pair(pair[0], pair[1], label, category, anchor.text, f"{scene.family}:{anchor.key}/{claim.key}")
         barren = 0 if made > before else barren + 1
         if barren == GIVE_UP:
-            raise GenerationError(f"category {category!r}: {GIVE_UP} scenes in a row gave nothing new after {made} of {triples} anchors; lower the quota")
+            raise GenerationError(
+                f"category {category!r}: {GIVE_UP} scenes in a row gave nothing new after {made} of {triples} anchors; lower the quota"
+            )
 
 
 def pairs(recipe: Recipe, split: Split, stock: Stock) -> list[Pair]:
@@ -96,9 +98,12 @@ def row(pair: Pair) -> dict:
     """The JSON row; the id hashes both claims and the label."""
     digest = hashlib.sha256("\x1f".join((pair.first, pair.second, pair.label)).encode("utf-8")).hexdigest()[:16]
     return {
-        "id": f"conflict-{digest}", "premise": pair.first, "hypothesis": pair.second, "label": pair.label,
+        "id": f"conflict-{digest}",
+        "premise": pair.first,
+        "hypothesis": pair.second,
+        "label": pair.label,
         "meta": {"category": pair.category, "anchor": pair.anchor, "method": pair.method},
-    }  # fmt: skip
+    }
 
 
 def write_rows(rows: list[Pair], path: Path) -> None:
@@ -137,7 +142,12 @@ def generate(recipe: Recipe, out: Path, data: Path = Path("data")) -> dict:
         rows = pairs(recipe, split, stocks[split])
         write_rows(rows, out / f"{split}.jsonl.gz")
         words = [len(text.split()) for pair in rows for text in (pair.first, pair.second)]
-        report[split] = {"pairs": len(rows), "mean_words": round(sum(words) / len(words), 2), "counts": summary(rows),
-                         "from_sentences": sum(pair.method.startswith("sentence.") for pair in rows), "editable_sentences": count_edits(stocks[split])}  # fmt: skip
+        report[split] = {
+            "pairs": len(rows),
+            "mean_words": round(sum(words) / len(words), 2),
+            "counts": summary(rows),
+            "from_sentences": sum(pair.method.startswith("sentence.") for pair in rows),
+            "editable_sentences": count_edits(stocks[split]),
+        }
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return report

@@ -5,28 +5,25 @@ from __future__ import annotations
 import re
 from random import Random
 
+from train.data.conflicts.banks import bank
 from train.data.conflicts.engine import Split, stable_hash
+
+BANK = bank("names")
 
 DEV_SHARE = 8  # one name stem in this many belongs to dev
 
-ONSETS = ["b", "br", "c", "ch", "cl", "cr", "d", "dr", "f", "fl", "g", "gl", "gr", "h", "j", "k", "kl", "kr", "l", "m", "n", "p", "pl", "pr", "qu", "r", "s", "sc", "sh", "sk", "sl", "sn", "st", "str", "sv", "t", "th", "tr", "v", "w", "y", "z"]
-VOWELS = ["a", "a", "a", "e", "e", "e", "i", "i", "o", "o", "u", "ai", "au", "ea", "ee", "ei", "ie", "oa", "oo", "ou", "y"]
-CODAS = ["b", "ck", "d", "f", "g", "l", "ll", "lm", "ln", "m", "n", "n", "n", "nd", "ng", "nk", "nn", "nt", "p", "r", "rd", "rk", "rl", "rm", "rn", "rt", "s", "s", "ss", "st", "t", "th", "x", "v", "lt", "rsk", "lk"]
-TOWN_ENDS = ["ford", "ham", "ton", "by", "wick", "burgh", "stead", "mouth", "field", "dale", "holm", "vik", "berg", "stadt", "ville", "mont", "ona", "ar", "esk", "una", "ola", "eda", "moor", "minster", "gate", "bridge", "well", "hurst", "ley", "combe", "port", "haven", "strand", "heim", "grad", "ova", "ica"]
-GIVEN = ["Ada", "Aino", "Alba", "Amara", "Anders", "Anika", "Anton", "Asha", "Astrid", "Beatriz", "Benno", "Boris", "Bruno", "Carla", "Cedric", "Chidi", "Clara", "Conrad", "Dalia", "Darius", "Delia", "Dmitri", "Dora", "Edith", "Elias", "Elif", "Emeka", "Enzo", "Esther", "Fatima", "Felix", "Fiona", "Frida", "Gita", "Gregor", "Greta", "Gustav", "Hana", "Harold", "Hassan", "Hedda", "Helene", "Henrik", "Hugo", "Ida", "Ignaz", "Ines", "Ingrid", "Isla", "Ivo", "Jakob", "Jana", "Jorge", "Julius", "Kamal", "Karin", "Kenji", "Kirsten", "Lars", "Leila", "Leon", "Linnea", "Livia", "Lucas", "Magnus", "Maia", "Malik", "Marek", "Marta", "Matteo", "Mei", "Milan", "Mina", "Mirko", "Nadia", "Nils", "Nora", "Nuria", "Oleg", "Olive", "Omar", "Oskar", "Otto", "Paolo", "Petra", "Pia", "Priya", "Quentin", "Rafael", "Ravi", "Rosa", "Rufus", "Ruth", "Samir", "Sasha", "Selma", "Silas", "Simone", "Sofia", "Stefan", "Sunniva", "Tariq", "Tessa", "Theo", "Tilda", "Tomas", "Ursula", "Vera", "Viktor", "Wanda", "Wendell", "Yara", "Yusuf", "Zelda", "Zora"]
+ONSETS = BANK["ONSETS"]
+VOWELS = [*"aaaaeeeeiiiooouu", "ai", "ea", "ie", "oo"]
+CODAS = BANK["CODAS"]
+TOWN_ENDS = BANK["TOWN_ENDS"]
+GIVEN = BANK["GIVEN"]
+FIRMS = BANK["FIRMS"]
 STREETS = ["Street", "Lane", "Road", "Avenue", "Row", "Hill", "Square", "Quay", "Wharf", "Terrace"]
 
 
 APPOSITION_SHARE = 0.16
-VERB = re.compile(r" (?:is|was|has|had|will|did|does|never|won|lost|sold|bought|wrote|met|took|stands|lies|became|left|sent|gave|led|made|let|kept|can|may|\w+ed)\b")
-APPOSITIONS = {
-    "person": ("a keen gardener", "a tall figure in a grey coat", "who seldom spoke of it", "a friend of the archivist", "known for a dry sense of humour", "who kept bees in the attic", "a cousin of the innkeeper", "the subject of two biographies",
-               "remembered for a loud laugh", "who had three brothers", "an early riser", "fond of long walks", "a collector of old clocks", "left-handed and short-sighted"),
-    "town": ("a quiet place with two squares", "known for its plum cake", "where the wind seldom drops", "a favourite of painters", "with its steep streets", "famous for its lace", "a stop on the old mail route", "which has a fine town hall",
-             "proud of its brass band", "with its painted doors"),
-    "company": ("a family business for generations", "known for its blue logo", "which prints its own calendar", "long a supplier to hospitals", "with its modest canteen", "whose name comes from a grandmother", "a sponsor of the local choir", "famous for its jingle",
-                "once run from a garage"),
-}  # fmt: skip
+VERB = re.compile(rf" (?:{'|'.join(BANK['VERBS'])}|\w+ed)\b")
+APPOSITIONS = BANK["APPOSITIONS"]
 
 
 class Names:
@@ -98,9 +95,7 @@ class Names:
     def company(self) -> str:
         """A firm."""
         rng = self.rng
-        tail = rng.choice(
-            ["Industries", "Foods", "Group", "Motors", "Steel", "Holdings", "Textiles", "Pharma", "Energy", "Shipping", "Electric", "Mining", "Brewery", "Papers", "Software"]
-        )
+        tail = rng.choice(FIRMS)
         return self._noted(rng.choice((f"{self.stem()} {tail}", f"{self.stem()} & {self.stem()}", f"{self.stem()} {tail}")), "company")
 
     def street(self) -> str:
@@ -119,5 +114,23 @@ class Names:
     def title(self) -> str:
         """The title of a book, film or song, quoted."""
         rng = self.rng
-        noun = rng.choice(["Orchard", "Ferryman", "Lantern", "Winter", "Garden", "Clockmaker", "Harbour", "Letter", "Sparrow", "Mirror", "Island", "Weaver", "Shore", "Tower", "Glass"])
+        noun = rng.choice(
+            [
+                "Orchard",
+                "Ferryman",
+                "Lantern",
+                "Winter",
+                "Garden",
+                "Clockmaker",
+                "Harbour",
+                "Letter",
+                "Sparrow",
+                "Mirror",
+                "Island",
+                "Weaver",
+                "Shore",
+                "Tower",
+                "Glass",
+            ]
+        )
         return rng.choice((f"'The {self.stem()} {noun}'", f"'{noun} of {self.stem()}'", f"'The {noun} at {self.town()}'"))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from random import Random
 
-AMERICAN = {
-    "metres": "meters", "kilometres": "kilometers", "litres": "liters", "harbour": "harbor", "theatre": "theater", "colour": "color", "colours": "colors", "labour": "labor", "centre": "center", "licence": "license", "programme": "program",
-    "organisation": "organization", "organises": "organizes", "crystallisation": "crystallization", "neighbours": "neighbors", "fertiliser": "fertilizer", "per cent": "percent", "travelled": "traveled", "travelling": "traveling", "tonne": "ton",
-    "autumn": "fall", "tyre": "tire", "mould": "mold", "grey": "gray", "honour": "honor", "favour": "favor", "jewellery": "jewelry", "plough": "plow", "catalogued": "cataloged", "cancelled": "canceled", "defence": "defense", "recognise": "recognize",
-}  # fmt: skip
-AMERICAN.pop("tonne")  # a ton is not a tonne
+from train.data.conflicts.banks import bank
+
+BANK = bank("noise")
+
+AMERICAN = BANK["AMERICAN"]
 _WORDS = re.compile(r"\b(" + "|".join(sorted(AMERICAN, key=len, reverse=True)) + r")\b")
 
 

@@ -1,4 +1,6 @@
-"""Rewordings of a parsed English sentence that keep (or only weaken) what it says: fronting, clefts, passives turned, modifiers dropped, synonyms.
+"""Rewordings of a parsed English sentence that keep, or only weaken, what it says.
+
+Fronting, clefts, passives turned active, modifiers dropped, synonyms.
 
 Every rewording is built from token positions, so that the same one can be made for an edited copy of the sentence.
 """
@@ -10,23 +12,23 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
+from train.data.conflicts.banks import bank
+
+BANK = bank("rewording")
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 Edit = dict[int, str]  # token position -> new text ('' deletes it)
 
-SYNONYMS = (
-    ("was born in", "came into the world in"), ("died in", "passed away in"), ("began", "started"), ("bought", "purchased"), ("movie", "film"), ("located in", "situated in"), ("founded", "established"), ("founded", "set up"), ("released", "issued"),
-    ("largest", "biggest"), ("the United States", "the US"), ("approximately", "about"), ("wrote", "penned"), ("received", "got"), ("received", "was given"), ("more than", "over"), ("also", "likewise"), ("became", "turned into"), ("near", "close to"),
-    ("many", "numerous"), ("several", "a number of"), ("famous", "well known"), ("because of", "owing to"), ("due to", "because of"), ("won", "took"), ("took part in", "participated in"), ("finished", "completed"), ("ended", "came to an end"),
-    ("throughout", "all through"), ("children", "kids"), ("called", "named"), ("show", "programme"), ("song", "track"), ("built", "constructed"), ("killed", "slain"), ("company", "firm"), ("team", "side"), ("city", "town"), ("shows", "demonstrates"), ("help", "assist"),
-    ("chosen", "selected"), ("whole", "entire"), ("quickly", "rapidly"), ("often", "frequently"), ("usually", "as a rule"), ("although", "though"), ("primarily", "mainly"), ("mostly", "for the most part"), ("such as", "like"), ("additional", "further"), ("murdered", "killed"),
-    ("starring", "featuring"), ("career", "working life"), ("nation", "country"), ("residents", "inhabitants"), ("per year", "a year"), ("each year", "every year"), ("attorney", "lawyer"), ("physician", "doctor"), ("approximately", "roughly"), ("reached", "got to"),
-)  # fmt: skip
-ALWAYS_SAFE = ("{s}", "it is true that {s}", "it is the case that {s}", "{s}, it is said", "records show that {s}", "as is known, {s}", "sources agree that {s}")
-IRREGULAR = {"written": "wrote", "sung": "sang", "drawn": "drew", "begun": "began", "given": "gave", "taken": "took", "known": "knew", "seen": "saw", "chosen": "chose", "beaten": "beat", "won": "won", "shown": "showed", "worn": "wore", "driven": "drove", "spoken": "spoke"}
+SYNONYMS = BANK["SYNONYMS"]
+ALWAYS_SAFE = BANK["ALWAYS_SAFE"]
+IRREGULAR = BANK["IRREGULAR"]
 DROPPABLE = ("relcl", "appos", "advcl", "acl", "npadvmod", "parataxis")
-BLOCKS_DROPPING = re.compile(r"\b(?:no|not|never|none|nor|neither|nobody|nothing|without|only|few|fewer|less|least|most|all|every|each|any|first|last|if|unless|when|than|until|hardly|rarely|solely|exclusively|n't)\b|n't", re.IGNORECASE)
+BLOCKS_DROPPING = re.compile(
+    r"\b(?:no|not|never|none|nor|neither|nobody|nothing|without|only|few|fewer|less|least|most|all|every|each|any|first|last|if|unless|when|than|until|hardly|rarely|solely|exclusively|n't)\b|n't",
+    re.IGNORECASE,
+)
 
 
 def root_of(doc: Doc) -> Token:
@@ -70,7 +72,13 @@ def fronted(doc: Doc) -> list[int] | None:
         return None
     for child in root.rights:
         span = [token.i for token in child.subtree]
-        if child.dep_ == "prep" and child.text in ("in", "on", "at", "during", "after", "before", "since", "by", "for") and span[-1] == body[-1] and len(span) <= 6 and span[0] > root.i:
+        if (
+            child.dep_ == "prep"
+            and child.text in ("in", "on", "at", "during", "after", "before", "since", "by", "for")
+            and span[-1] == body[-1]
+            and len(span) <= 6
+            and span[0] > root.i
+        ):
             return span + [i for i in body if i < span[0]]
     return None
 
@@ -83,7 +91,12 @@ def dropped(doc: Doc, keep: set[int], rng: Random) -> list[int] | None:
     options = []
     for token in doc:
         span = {t.i for t in token.subtree}
-        final_phrase = token.dep_ == "prep" and token.head == root and token.i > root.i + 1 and any(c.dep_ in ("dobj", "attr", "pobj", "agent", "prep") and c.i < token.i for c in root.rights)
+        final_phrase = (
+            token.dep_ == "prep"
+            and token.head == root
+            and token.i > root.i + 1
+            and any(c.dep_ in ("dobj", "attr", "pobj", "agent", "prep") and c.i < token.i for c in root.rights)
+        )
         manner = token.dep_ == "advmod" and token.head == root and token.tag_ == "RB" and token.text.endswith("ly")
         if (token.dep_ in DROPPABLE or final_phrase or manner) and not span & keep and root.i not in span and len(span) < 0.6 * len(doc):
             options.append(span)
@@ -99,26 +112,42 @@ def dropped(doc: Doc, keep: set[int], rng: Random) -> list[int] | None:
 def cleft(doc: Doc, edit: Edit) -> str | None:
     """'it was X that ...' for a name or definite noun phrase as subject of a past or present verb."""
     subject, root = subject_of(doc), root_of(doc)
-    if not subject or subject[0] != 0 or len(subject) > 5 or doc[subject[-1]].pos_ not in ("PROPN", "NOUN") or doc[subject[0]].lower_ in ("a", "an", "some", "many", "no", "there", "few"):
+    if (
+        not subject
+        or subject[0] != 0
+        or len(subject) > 5
+        or doc[subject[-1]].pos_ not in ("PROPN", "NOUN")
+        or doc[subject[0]].lower_ in ("a", "an", "some", "many", "no", "there", "few")
+    ):
         return None
     verb = next((t for t in doc[subject[-1] + 1 : root.i + 1] if t.pos_ in ("AUX", "VERB")), root)
     if verb.i != subject[-1] + 1 or verb.tag_ not in ("VBD", "VBZ"):
         return None
     word = "was" if verb.tag_ == "VBD" else "is"
     head = say(doc, subject, edit)
-    return f"it {word} {head} {'who' if any(doc[i].ent_type_ == 'PERSON' for i in subject) else 'that'} {say(doc, [i for i in _body(doc) if i > subject[-1]], edit)}"
+    link = "who" if any(doc[i].ent_type_ == "PERSON" for i in subject) else "that"
+    return f"it {word} {head} {link} {say(doc, [i for i in _body(doc) if i > subject[-1]], edit)}"
 
 
 def active(doc: Doc, edit: Edit) -> str | None:
     """'X was directed by Y [rest]' as 'Y directed X [rest]'."""
     root, subject = root_of(doc), subject_of(doc)
     agent = next((c for c in root.rights if c.dep_ == "agent"), None)
-    if root.tag_ != "VBN" or agent is None or not subject or subject[0] != 0 or doc[subject[-1] + 1].lower_ not in ("was", "were") or subject[-1] + 2 != root.i:
+    if (
+        root.tag_ != "VBN"
+        or agent is None
+        or not subject
+        or subject[0] != 0
+        or doc[subject[-1] + 1].lower_ not in ("was", "were")
+        or subject[-1] + 2 != root.i
+    ):
         return None
     span = [t.i for t in agent.subtree]
     if len(span) < 2 or span[0] != root.i + 1:
         return None
-    past = IRREGULAR.get(root.lower_, root.lower_ if root.lower_.endswith("ed") or root.lower_ in ("built", "made", "led", "founded", "found") else None)
+    past = IRREGULAR.get(
+        root.lower_, root.lower_ if root.lower_.endswith("ed") or root.lower_ in ("built", "made", "led", "founded", "found") else None
+    )
     if past is None:
         return None
     if root.i in edit:

@@ -1,4 +1,4 @@
-"""Anchors from real sentences: one typed value of a parsed claim is changed (year, number, place, agent, polarity, antonym), and its subject.
+"""Anchors from real sentences: a typed value of a parsed claim (year, number, place, agent, polarity, antonym) and its subject are changed.
 
 Subject and value give a grid of four statements: equal subject and value support, equal subject and other value contradict, another
 subject is neutral. A verb that asks for something else ('was announced in' for 'was released in') gives a further neutral one. An edited
@@ -17,10 +17,13 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from train.data.conflicts.banks import bank
 from train.data.conflicts.engine import Scene, Split, stable_hash
 from train.data.conflicts.families.geo import COUNTRIES, cities
 from train.data.conflicts.rewording import Edit, rewordings, root_of, subject_of
 from train.data.conflicts.values import Quantity
+
+BANK = bank("sentences")
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -28,28 +31,14 @@ if TYPE_CHECKING:
 DEV_SHARE = 12  # one sentence in this many belongs to dev
 YEAR = re.compile(r"^(1[5-9]\d\d|20[0-2]\d)$")
 DIGITS = re.compile(r"^\d{1,3}(?:,\d{3})+$|^\d+(?:\.\d)?$")
-BOUNDS = {"than", "over", "least", "most", "under", "to", "nearly", "almost", "above", "below", "exceeding", "of", "no", "number", "episode", "chapter", "season", "volume"}
-EVENTS = set("bear die found establish release open publish sign win elect build complete premiere launch marry graduate join appoint begin start end retire write make form create produce record direct close hold introduce purchase sell found kill arrest debut found".split())  # fmt: skip
-PLACED = set("bear die locate base situate headquarter bury hold raise found set".split())
-AGENTIVE = set("direct write compose found design create author paint discover invent illustrate narrate host portray play produce build".split())
+BOUNDS = set(BANK["BOUNDS"])
+EVENTS = set(BANK["EVENTS"])
+PLACED = {"bear", "die", "locate", "base", "situate", "headquarter", "bury", "hold", "raise", "found", "set"}
+AGENTIVE = set(BANK["AGENTIVE"])
 # event -> other events of the same thing, as participle or past
-SHIFTS = {
-    "released": ("announced", "recorded", "filmed"), "founded": ("renamed", "reorganised"), "established": ("renamed", "inspected"), "published": ("translated", "banned"), "opened": ("renovated", "planned"), "directed": ("financed", "reviewed"), "written": ("illustrated", "translated"),
-    "wrote": ("read", "translated"), "signed": ("discussed", "criticised"), "won": ("entered", "followed"), "elected": ("nominated", "interviewed"), "built": ("painted", "insured"), "launched": ("tested", "photographed"), "composed": ("performed", "admired"), "produced": ("reviewed", "praised"),
-    "killed": ("photographed", "interviewed"), "discovered": ("photographed", "visited"), "joined": ("criticised", "visited"), "appointed": ("interviewed", "recommended"), "designed": ("visited", "praised"), "married": ("met", "interviewed"), "born": ("seen", "photographed"),
-    "defeated": ("met", "invited"), "created": ("reviewed", "criticised"), "sold": ("advertised", "repaired"), "bought": ("inspected", "advertised"), "based": ("known", "advertised"),
-}  # fmt: skip
-ANTONYMS = dict(
-    pair
-    for a, b in (
-        ("increased", "decreased"), ("increases", "decreases"), ("increase", "decrease"), ("rose", "fell"), ("higher", "lower"), ("highest", "lowest"), ("largest", "smallest"), ("larger", "smaller"), ("before", "after"), ("won", "lost"), ("northern", "southern"), ("eastern", "western"), ("north", "south"), ("east", "west"),
-        ("oldest", "youngest"), ("older", "younger"), ("longest", "shortest"), ("longer", "shorter"), ("best", "worst"), ("male", "female"), ("negative", "positive"), ("accepted", "rejected"), ("approved", "rejected"), ("married", "unmarried"), ("public", "private"), ("early", "late"), ("dead", "alive"), ("fewer", "more"), ("more", "less"),
-        ("above", "below"), ("first", "last"), ("begins", "ends"), ("begin", "end"), ("began", "ended"), ("successful", "unsuccessful"), ("always", "never"), ("strong", "weak"), ("allowed", "forbidden"), ("legal", "illegal"), ("reduces", "raises"), ("reduced", "raised"), ("reduce", "raise"), ("victory", "defeat"), ("inside", "outside"),
-        ("professional", "amateur"), ("fiction", "non-fiction"), ("black", "white"), ("likes", "hates"), ("passed", "failed"), ("rural", "urban"), ("upper", "lower"), ("majority", "minority"), ("opened", "closed"), ("hot", "cold"), ("son", "father"), ("daughter", "mother"), ("wife", "sister"), ("husband", "brother"), ("correctly", "wrongly"),
-    )
-    for pair in ((a, b), (b, a))
-)  # fmt: skip
-CATEGORY = {"year": "dates_years", "number": "numbers_units", "place": "location_containment", "agent": "roles_agents", "negation": "negation_antonyms", "antonym": "negation_antonyms"}
+SHIFTS = BANK["SHIFTS"]
+ANTONYMS = BANK["ANTONYMS"]
+CATEGORY = BANK["CATEGORY"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,32 @@ def usable(text: str) -> bool:
         and text[0].isupper()
         and text[-1] == "."
         and not re.search(r"[\"\[\]{}|()/:;*_<>#]|\.\.|\. ", text)
-        and words[0] not in {"He", "She", "They", "It", "This", "These", "That", "Those", "His", "Her", "Their", "There", "We", "I", "You", "But", "And", "However", "Its", "Who", "If", "When", "Also"}
+        and words[0]
+        not in {
+            "He",
+            "She",
+            "They",
+            "It",
+            "This",
+            "These",
+            "That",
+            "Those",
+            "His",
+            "Her",
+            "Their",
+            "There",
+            "We",
+            "I",
+            "You",
+            "But",
+            "And",
+            "However",
+            "Its",
+            "Who",
+            "If",
+            "When",
+            "Also",
+        }
         and not re.search(r"\b(?:I|you|we|my|your|our)\b", text)
     )
 
@@ -101,7 +115,12 @@ def read_sentences(files: Iterable[SentenceFile], folder: Path) -> tuple[list[st
                     if column not in raw:
                         raise KeyError(f"{path}, line {number}: no column {column!r}; it has {sorted(raw)}")
                     text = plain(raw[column])
-                    if len(found) - before < source.cap and text not in found and usable(text) and (promising(text) or stable_hash("spare", text) % 4 == 0):
+                    if (
+                        len(found) - before < source.cap
+                        and text not in found
+                        and usable(text)
+                        and (promising(text) or stable_hash("spare", text) % 4 == 0)
+                    ):
                         found[text] = None
         counts[source.path] = len(found) - before
     return list(found), counts
@@ -120,8 +139,20 @@ class Stock:
 def _year(doc: Doc) -> list[int]:
     years = [t.i for t in doc if YEAR.match(t.text)]
     root = root_of(doc)
-    bounded = any(t.lower_ in ("before", "after", "since", "until", "till", "by", "from", "between", "until", "prior") for t in doc[max(years[0] - 5, 0) : years[0]]) if years else True
-    fits = len(years) == 1 and not bounded and root.lemma_ in EVENTS and doc[years[0] - 1].lower_ in ("in", ",", *(m.lower() for m in MONTH_NAMES))
+    bounded = (
+        any(
+            t.lower_ in ("before", "after", "since", "until", "till", "by", "from", "between", "until", "prior")
+            for t in doc[max(years[0] - 5, 0) : years[0]]
+        )
+        if years
+        else True
+    )
+    fits = (
+        len(years) == 1
+        and not bounded
+        and root.lemma_ in EVENTS
+        and doc[years[0] - 1].lower_ in ("in", ",", *(m.lower() for m in MONTH_NAMES))
+    )
     return years if fits and not any(t.ent_type_ == "DATE" and YEAR.search(t.text) and t.i not in years for t in doc) else []
 
 
@@ -133,14 +164,24 @@ def _number(doc: Doc) -> list[int]:
     if len(numbers) != 1 or any(YEAR.match(t.text) for t in doc if t.i in numbers):
         return []
     token = doc[numbers[0]]
-    if token.ent_type_ not in ("CARDINAL", "QUANTITY", "MONEY", "PERCENT") or token.i == 0 or {t.lower_ for t in doc[max(token.i - 2, 0) : token.i]} & BOUNDS or float(token.text.replace(",", "")) < 4:
+    if (
+        token.ent_type_ not in ("CARDINAL", "QUANTITY", "MONEY", "PERCENT")
+        or token.i == 0
+        or {t.lower_ for t in doc[max(token.i - 2, 0) : token.i]} & BOUNDS
+        or float(token.text.replace(",", "")) < 4
+    ):
         return []
     return numbers if token.i + 1 < len(doc) and doc[token.i + 1].pos_ in ("NOUN", "NUM", "SYM", "ADJ") else []
 
 
 def _place(doc: Doc) -> list[int]:
     places = [e for e in doc.ents if e.label_ == "GPE"]
-    if len(places) != 1 or root_of(doc).lemma_ not in PLACED or places[0].root.dep_ != "pobj" or places[0].root.head.lower_ not in ("in", "at"):
+    if (
+        len(places) != 1
+        or root_of(doc).lemma_ not in PLACED
+        or places[0].root.dep_ != "pobj"
+        or places[0].root.head.lower_ not in ("in", "at")
+    ):
         return []
     return list(range(places[0].start, places[0].end)) if places[0].root.head.head in (root_of(doc), root_of(doc).head) else []
 
@@ -156,7 +197,11 @@ def _agent(doc: Doc) -> list[int]:
 
 def _negation(doc: Doc) -> list[int]:
     root = root_of(doc)
-    if any(t.dep_ == "neg" or t.lower_ in ("no", "never", "only", "none", "any", "some", "not") for t in doc) or any(c.dep_ in ("conj", "advcl", "ccomp") for c in root.children) or len(doc) > 17:
+    if (
+        any(t.dep_ == "neg" or t.lower_ in ("no", "never", "only", "none", "any", "some", "not") for t in doc)
+        or any(c.dep_ in ("conj", "advcl", "ccomp") for c in root.children)
+        or len(doc) > 17
+    ):
         return []
     verb = next((c for c in root.lefts if c.dep_ in ("aux", "auxpass")), root)
     if verb == root and root.lemma_ != "be" and root.tag_ not in ("VBD", "VBZ", "VBP"):
@@ -199,7 +244,9 @@ def stock_up(docs: Iterable[Doc]) -> dict[Split, Stock]:
             name = " ".join(doc[subject[0] : subject[-1] + 1].text.split())
             stock.subjects[kind].append(name)
             stock.about[name].append(doc)
-            stock.people += [e.text for e in doc.ents if e.label_ == "PERSON" and len(e.text.split()) == 2 and re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", e.text)]
+            stock.people += [
+                e.text for e in doc.ents if e.label_ == "PERSON" and len(e.text.split()) == 2 and re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", e.text)
+            ]
             for name, finder in FINDERS.items():
                 if finder(doc):
                     stock.edits[name].append(doc)
@@ -225,7 +272,11 @@ def _changed(kind: str, doc: Doc, stock: Stock, rng: Random) -> tuple[Edit, Edit
         return {}, {at[0]: f"{new:,.1f}" if "." in text else f"{int(new):,}" if "," in text else f"{int(new)}"}, set(at)
     if kind == "place":
         abroad = [c for c in sorted(COUNTRIES) if c not in ("England", "the United States", "India", "Canada", "Australia")]
-        options = abroad if text in COUNTRIES or text in ("United States", "U.S.", "United Kingdom") else [city for country in abroad for city, _ in cities(country)]
+        options = (
+            abroad
+            if text in COUNTRIES or text in ("United States", "U.S.", "United Kingdom")
+            else [city for country in abroad for city, _ in cities(country)]
+        )
         return {}, {at[0]: rng.choice([o for o in options if o not in doc.text]), **rest}, set(at)
     if kind == "agent":
         options = [p for p in stock.people if p not in doc.text]
@@ -260,7 +311,7 @@ def scene_of(kind: str, doc: Doc, stock: Stock, rng: Random) -> Scene | None:
     if root.lower_ in SHIFTS and rng.random() < 0.5 and root.i not in keep and kind in ("year", "number", "place", "agent"):
         shifted = {root.i: rng.choice(SHIFTS[root.lower_])}
         for v_name, v_edit in (("true", true), ("false", false)):
-            scene.add(f"shift_{v_name}", rewordings(doc, {**v_edit, **shifted}, keep, rng), anchor=False)
+            scene.add_partner(f"shift_{v_name}", rewordings(doc, {**v_edit, **shifted}, keep, rng))
     _equivalent(scene, kind, doc, false, keep, rng)
     _same_subject(scene, doc, stock, rng)
     return scene
@@ -271,11 +322,15 @@ def _same_subject(scene: Scene, doc: Doc, stock: Stock, rng: Random) -> None:
     subject = subject_of(doc)
     name = " ".join(doc[subject[0] : subject[-1] + 1].text.split())
     words = {t.lemma_ for t in doc[subject[-1] + 1 :] if t.is_alpha and not t.is_stop}
-    others = [d for d in stock.about[name] if root_of(d).lemma_ != root_of(doc).lemma_ and not words & {t.lemma_ for t in d[subject[-1] + 1 :] if t.is_alpha and not t.is_stop}]
+    others = [
+        d
+        for d in stock.about[name]
+        if root_of(d).lemma_ != root_of(doc).lemma_ and not words & {t.lemma_ for t in d[subject[-1] + 1 :] if t.is_alpha and not t.is_stop}
+    ]
     others = [d for d in others if not (any(YEAR.match(t.text) for t in d) and any(YEAR.match(t.text) for t in doc))]
     if others:
         other = rng.choice(others)
-        scene.add("same_subject", rewordings(other, {}, set(subject_of(other)), rng), anchor=False)
+        scene.add_partner("same_subject", rewordings(other, {}, set(subject_of(other)), rng))
 
 
 def _equivalent(scene: Scene, kind: str, doc: Doc, false: Edit, keep: set[int], rng: Random) -> None:
@@ -286,11 +341,17 @@ def _equivalent(scene: Scene, kind: str, doc: Doc, false: Edit, keep: set[int], 
     for name, text in (("true", doc[at].text), ("false", false[at])):
         if kind == "year" and doc[at - 1].lower_ == "in" and int(text) // 10 % 10:
             said = f"the {text[:3]}0s"
-        elif kind == "number" and doc[at - 1].lower_ not in ("$", "a", "an", "the", "about", "around", "approximately", "roughly", "some", "his", "her", "its", "their") and doc[at + 1].text not in ("%", "percent", "million", "billion") and float(text.replace(",", "")) > 20:
+        elif (
+            kind == "number"
+            and doc[at - 1].lower_
+            not in ("$", "a", "an", "the", "about", "around", "approximately", "roughly", "some", "his", "her", "its", "their")
+            and doc[at + 1].text not in ("%", "percent", "million", "billion")
+            and float(text.replace(",", "")) > 20
+        ):
             said = Quantity(float(text.replace(",", "")), "people").approx(rng)
         else:
             continue
-        scene.add(f"rough_{name}", rewordings(doc, {at: said}, keep, rng), anchor=False)
+        scene.add_partner(f"rough_{name}", rewordings(doc, {at: said}, keep, rng))
         scene.support((name, f"rough_{name}"))
         if kind == "number" or text[:3] != (doc[at].text if name == "false" else false[at])[:3]:
             scene.contradict(("false" if name == "true" else "true", f"rough_{name}"))

@@ -6,11 +6,66 @@ from dataclasses import dataclass
 from random import Random
 
 MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
-SEASONS = {12: "winter", 1: "winter", 2: "winter", 3: "spring", 4: "spring", 5: "spring", 6: "summer", 7: "summer", 8: "summer",
-           9: "autumn", 10: "autumn", 11: "autumn"}  # fmt: skip
-ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+SEASONS = {
+    12: "winter",
+    1: "winter",
+    2: "winter",
+    3: "spring",
+    4: "spring",
+    5: "spring",
+    6: "summer",
+    7: "summer",
+    8: "summer",
+    9: "autumn",
+    10: "autumn",
+    11: "autumn",
+}
+ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
 TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-ORDINALS = ["zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"]
+ORDINALS = [
+    "zeroth",
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+    "thirteenth",
+    "fourteenth",
+    "fifteenth",
+    "sixteenth",
+    "seventeenth",
+    "eighteenth",
+    "nineteenth",
+    "twentieth",
+]
 
 
 def spell(n: int) -> str:
@@ -59,10 +114,15 @@ class Day:
 def on_day(date: Day, rng: Random) -> str:
     """The full date, with preposition."""
     month = MONTHS[date.month - 1]
-    return rng.choice((
-        f"on {date.day} {month} {date.year}", f"on {month} {date.day}, {date.year}", f"on the {ordinal(date.day)} of {month} {date.year}",
-        f"on {date.day} {month} {date.year}", f"on {month} {ordinal(date.day)}, {date.year}",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"on {date.day} {month} {date.year}",
+            f"on {month} {date.day}, {date.year}",
+            f"on the {ordinal(date.day)} of {month} {date.year}",
+            f"on {date.day} {month} {date.year}",
+            f"on {month} {ordinal(date.day)}, {date.year}",
+        )
+    )
 
 
 def in_month(date: Day, rng: Random) -> str:
@@ -83,25 +143,28 @@ def in_month(date: Day, rng: Random) -> str:
 def in_year(date: Day, rng: Random) -> str:
     """The year, sometimes the half or third of it that contains the date."""
     year = date.year
-    third = "early" if date.month <= 3 else "late" if date.month >= 10 else "mid"
     half = "first" if date.month <= 6 else "second"
-    return rng.choice((f"in {year}", f"in {year}", f"in {year}", f"in the year {year}", f"in {third}{'-' if third == 'mid' else ' '}{year}",
-                       f"in the {half} half of {year}"))  # fmt: skip
+    end = "early" if date.month <= 3 else "late" if date.month >= 10 else ""
+    part = f"in {end} {year}" if end else f"in the {half} half of {year}"
+    return rng.choice((f"in {year}", f"in {year}", f"in {year}", f"in the year {year}", part, f"in the {half} half of {year}"))
 
 
 def in_decade(date: Day, rng: Random) -> str:
-    """A decade, part of a century, or bounded period that contains the year."""
+    """A decade, a part of one, or a period of up to six years that contains the year."""
     year = date.year
     decade, within = year // 10 * 10, year % 10
-    century = year // 100 + 1
     part = "early" if within <= 3 else "late" if within >= 7 else "mid"
-    third = "early" if year % 100 < 30 else "late" if year % 100 >= 70 else "middle of the"
     options = [f"between {year - rng.randint(1, 3)} and {year + rng.randint(1, 3)}"]
-    if decade % 100:
+    if decade % 100:  # 'the 1900s' may mean the century
         options += [f"in the {decade}s", f"in the {decade}s", f"in the {part}{'-' if part == 'mid' else ' '}{decade}s"]
-    if year % 100 not in (0, 99):
-        options.append(f"in the {third} {ordinal(century)} century")
     return rng.choice(options)
+
+
+def century_part(date: Day) -> str:
+    """The third of the century that contains the year; 'the middle' is 1930 to 1969 and the like."""
+    within = date.year % 100
+    third = "early" if within < 30 else "late" if within >= 70 else "middle of the"
+    return f"in the {third} {ordinal(date.year // 100 + 1)} century"
 
 
 @dataclass(frozen=True)
@@ -119,14 +182,20 @@ UNITS: dict[str, tuple[Unit, ...]] = {
     "mass": (Unit("kilograms", 1.0), Unit("kg", 1.0), Unit("pounds", 0.45359237), Unit("lb", 0.45359237), Unit("kilos", 1.0)),
     "load": (Unit("tonnes", 1.0), Unit("kilograms", 0.001), Unit("metric tons", 1.0), Unit("pounds", 0.00045359237)),
     "area": (Unit("hectares", 1.0), Unit("acres", 0.40468564224), Unit("square kilometres", 100.0), Unit("ha", 1.0)),
-    "volume": (Unit("litres", 1.0), Unit("hectolitres", 100.0), Unit("cubic metres", 1000.0), Unit("liters", 1.0), Unit("gallons", 4.54609)),
+    "volume": (
+        Unit("litres", 1.0),
+        Unit("hectolitres", 100.0),
+        Unit("cubic metres", 1000.0),
+        Unit("liters", 1.0),
+        Unit("gallons", 4.54609),
+    ),
     "time": (Unit("minutes", 1.0), Unit("hours", 60.0), Unit("seconds", 1 / 60)),
     "duration": (Unit("days", 1.0), Unit("weeks", 7.0)),
     "speed": (Unit("km/h", 1.0), Unit("mph", 1.609344), Unit("kilometres per hour", 1.0), Unit("miles per hour", 1.609344)),
     "power": (Unit("megawatts", 1.0), Unit("kilowatts", 0.001), Unit("MW", 1.0), Unit("kW", 0.001)),
     "people": (Unit("", 1.0),),
     "money": (Unit("dollars", 1.0),),
-}  # fmt: skip
+}
 
 
 def significant(value: float, digits: int) -> float:
@@ -167,7 +236,14 @@ class Quantity:
 
     def exact(self, rng: Random) -> str:
         """The value in its base unit or another that gives it in full."""
-        units = [unit for unit in UNITS[self.family] if (amount := self.value / unit.size) >= 1 and abs(amount * 100 - round(amount * 100)) < 1e-6]
+        units = [
+            unit
+            for unit in UNITS[self.family]
+            if (amount := self.value / unit.size) >= 1 and abs(amount * 100 - round(amount * 100)) < 1e-6
+        ]
+        if self.family == "time" and self.value == int(self.value) and self.value % 60 and self.value > 60 and rng.random() < 0.4:
+            hours, minutes = divmod(int(self.value), 60)
+            return f"{count(hours, rng)} hour{'s' * (hours > 1)} and {count(minutes, rng)} minute{'s' * (minutes > 1)}"
         return self.say(self.value, rng.choice(units or list(UNITS[self.family][:1])), rng)
 
     def approx(self, rng: Random) -> str:
@@ -178,11 +254,13 @@ class Quantity:
         if abs(amount * unit.size / self.value - 1) > 0.001 and rng.random() < 0.3:
             word = "just under" if amount * unit.size > self.value else "a little over"
         else:
-            word = rng.choice(("about", "roughly", "around", "some", "approximately", "nearly" if amount * unit.size > self.value else "about"))
+            word = rng.choice(
+                ("about", "roughly", "around", "some", "approximately", "nearly" if amount * unit.size > self.value else "about")
+            )
         return f"{word} {self.say(amount * unit.size, unit, rng)}"
 
     def between(self, low: float, high: float, rng: Random) -> str:
-        """A range low..high (base unit, both outside or inside by the caller's choice), rounded outward from nothing: exact bounds."""
+        """The range from `low` to `high` (base unit), each rounded to two digits."""
         unit = self._unit(rng)
         a, b = (significant(bound / unit.size, 2) for bound in (low, high))
         name = f" {unit.name}" if unit.name else ""
@@ -191,9 +269,11 @@ class Quantity:
     def above(self, low: float, rng: Random) -> str:
         """More than `low`, rounded to two digits."""
         unit = self._unit(rng)
-        return f"{rng.choice(('more than', 'over', 'at least', 'no less than', 'upwards of'))} {self.say(significant(low / unit.size, 2) * unit.size, unit, rng)}"
+        words = rng.choice(("more than", "over", "at least", "no less than", "upwards of"))
+        return f"{words} {self.say(significant(low / unit.size, 2) * unit.size, unit, rng)}"
 
     def below(self, high: float, rng: Random) -> str:
         """Less than `high`, rounded to two digits."""
         unit = self._unit(rng)
-        return f"{rng.choice(('less than', 'under', 'at most', 'no more than', 'below'))} {self.say(significant(high / unit.size, 2) * unit.size, unit, rng)}"
+        words = rng.choice(("less than", "under", "at most", "no more than", "below"))
+        return f"{words} {self.say(significant(high / unit.size, 2) * unit.size, unit, rng)}"

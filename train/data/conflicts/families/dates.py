@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from random import Random
 
+from train.data.conflicts.banks import bank
 from train.data.conflicts.engine import Scene
 from train.data.conflicts.families.events import CYCLES
 from train.data.conflicts.names import Names
-from train.data.conflicts.values import Day, in_decade, in_month, in_year, on_day, ordinal, spell
+from train.data.conflicts.values import Day, century_part, in_decade, in_month, in_year, on_day, ordinal, spell
+
+BANK = bank("dates")
 
 ANNIVERSARY = (
     "{e} marked the [{nth}|{words}] anniversary of {event} in {year}",
@@ -20,18 +24,9 @@ SPAN = (
     "{first} preceded {second} by [{n}|{words_n}] years",
     "from {first} to {second} it took [{n}|{words_n}] years",
 )
-NOUNS = {  # events that can be named by a noun phrase with {e}
-    "building": {"approved": "the approval of {e}", "begun": "the start of work on {e}", "opened": "the opening of {e}", "closed": "the closure of {e}",
-                 "demolished": "the demolition of {e}", "extended": "the extension of {e}"},
-    "person": {"born": "the birth of {e}", "married": "the wedding of {e}", "died": "the death of {e}", "retired": "the retirement of {e}"},
-    "treaty": {"signed": "the signing of {e}", "ratified": "the ratification of {e}", "denounced": "the termination of {e}"},
-    "work": {"written": "the completion of {e}", "published": "the publication of {e}", "filmed": "the film version of {e}"},
-    "company": {"founded": "the founding of {e}", "merged": "the takeover of {e}", "bankrupt": "the collapse of {e}"},
-    "product": {"announced": "the unveiling of {e}", "released": "the launch of {e}", "discontinued": "the withdrawal of {e}"},
-    "club": {"founded": "the founding of {e}", "title": "the first title of {e}", "relegated": "the relegation of {e}"},
-    "discovery": {"discovered": "the discovery of {e}", "described": "the naming of {e}", "photographed": "the first photograph of {e}"},
-}  # fmt: skip
-GRAINS = {"day": on_day, "month": in_month, "year": in_year, "decade": in_decade}
+NOUNS = BANK["NOUNS"]
+GRAINS: dict[str, Callable[[Day, Random], str]] = {"day": on_day, "month": in_month, "year": in_year}
+COARSE: dict[str, Callable[[Day, Random], str]] = {"decade": in_decade, "century": lambda date, _: century_part(date)}
 
 
 def _alternative(rng: Random, true: Day, low: int, high: int) -> tuple[Day, list[str]]:
@@ -48,7 +43,9 @@ def _alternative(rng: Random, true: Day, low: int, high: int) -> tuple[Day, list
     year = true.year + gap
     if not low <= year <= high:
         year = true.year - gap
-    return Day(year, rng.randint(1, 12), rng.randint(1, 28)), ["day", "month", "year", "decade"]
+    false = Day(year, rng.randint(1, 12), rng.randint(1, 28))
+    grains = ["day", "month", "year", "decade"]
+    return false, [*grains, "century"] if century_part(true) != century_part(false) else grains
 
 
 def dates(names: Names, rng: Random) -> Scene:
@@ -64,17 +61,29 @@ def dates(names: Names, rng: Random) -> Scene:
     false, grains = _alternative(rng, true, start - 40, start + 60)
     earliest, latest = min(true, false), max(true, false)
 
-    def when(date: Day, allowed: list[str]):
-        return lambda r: GRAINS[r.choice(allowed)](date, r)
+    fine = [grain for grain in grains if grain in GRAINS]
+    coarse = [grain for grain in grains if grain in COARSE]
+
+    def when(date: Day, allowed: list[str]) -> Callable[[Random], str]:
+        return lambda r: (GRAINS | COARSE)[r.choice(allowed)](date, r)
 
     key, patterns = cycle[i]
     placed = {"true": (i, true), "false": (i, false)}
-    scene.add("true", patterns, e=entity, when=when(true, ["day", "month", "year", "decade"] if len(grains) == 4 else grains), thing=noun)
-    scene.add("false", patterns, e=entity, when=when(false, grains), thing=noun)
+    for name, date in (("true", true), ("false", false)):
+        scene.add(name, patterns, e=entity, when=when(date, fine), thing=noun)
     scene.exclusive("true", "false")
+    if coarse:  # two coarse periods need not contain each other, so they are never compared
+        for name, other_name, date in (("true", "false", true), ("false", "true", false)):
+            scene.add_partner(f"{name}_coarse", patterns, e=entity, when=when(date, coarse), thing=noun)
+            scene.support((name, f"{name}_coarse"))
+            scene.contradict((other_name, f"{name}_coarse"))
     for j in sorted(rng.sample([j for j in range(len(cycle)) if j != i], min(3, len(cycle) - 1))):
         shift = rng.randint(1, gap + 1) * abs(j - i) + (18 if kind == "person" and 0 in (i, j) else 0)
-        base = Day(earliest.year - shift, rng.randint(1, 12), rng.randint(1, 28)) if j < i else Day(latest.year + shift, *rng.choice(((3, 4), (9, 21), (6, 12))))
+        base = (
+            Day(earliest.year - shift, rng.randint(1, 12), rng.randint(1, 28))
+            if j < i
+            else Day(latest.year + shift, *rng.choice(((3, 4), (9, 21), (6, 12))))
+        )
         pick = rng.random()
         date = base
         # the other event falls in the very year in question now and then, where the order of the two allows it
@@ -84,12 +93,16 @@ def dates(names: Names, rng: Random) -> Scene:
         scene.add(f"other_{okey}", opatterns, e=entity, when=when(date, ["year"] if date != base else ["day", "month", "year"]), thing=noun)
         placed[f"other_{okey}"] = (j, date)
         if date.year == base.year:  # a second, wrong date for it: gives the other event contradictions too
-            wrong = Day(date.year - rng.randint(1, 3), date.month, date.day) if j < i else Day(date.year + rng.randint(1, 3), date.month, date.day)
+            wrong = (
+                Day(date.year - rng.randint(1, 3), date.month, date.day)
+                if j < i
+                else Day(date.year + rng.randint(1, 3), date.month, date.day)
+            )
             scene.add(f"wrong_{okey}", opatterns, e=entity, when=when(wrong, ["day", "month", "year"]), thing=noun)
             scene.contradict((f"other_{okey}", f"wrong_{okey}"))
             placed[f"wrong_{okey}"] = (j, wrong)
-    scene.add("namesake_false", patterns, e=other, when=when(false, grains), thing=noun)
-    scene.add("namesake_true", patterns, e=other, when=when(true, grains), thing=noun)
+    scene.add("namesake_false", patterns, e=other, when=when(false, fine), thing=noun)
+    scene.add("namesake_true", patterns, e=other, when=when(true, fine), thing=noun)
     scene.contradict(("namesake_false", "namesake_true"))
     for a, (j, first) in placed.items():
         for b, (k, second) in placed.items():
@@ -106,19 +119,31 @@ def _anniversary(scene: Scene, rng: Random, kind: str, key: str, entity: str, tr
     n = rng.choice((10, 20, 25, 40, 50, 75, 100))
     for name, date in (("true", true), ("false", false)):
         patterns = ("the [{nth}|{words}] anniversary of {event} [was marked|was celebrated|fell] in {year}", ANNIVERSARY[1])
-        scene.add(f"jubilee_{name}", patterns, e=entity, event=noun.format(e=entity), year=str(date.year + n), nth=ordinal(n),
-                  words=f"{n}th", n=str(n), words_n=spell(n))  # fmt: skip
+        scene.add(
+            f"jubilee_{name}",
+            patterns,
+            e=entity,
+            event=noun.format(e=entity),
+            year=str(date.year + n),
+            nth=ordinal(n),
+            words=f"{n}th",
+            n=str(n),
+            words_n=spell(n),
+        )
     # a jubilee fixes the year; wordings of the event that are finer or coarser than the year stay compatible with it
     scene.support(("jubilee_true", "true"), ("jubilee_false", "false"))
     scene.exclusive("jubilee_true", "jubilee_false")
     scene.contradict(("jubilee_true", "false"), ("jubilee_false", "true"))
+    if "true_coarse" in scene.propositions:
+        scene.support(("jubilee_true", "true_coarse"), ("jubilee_false", "false_coarse"))
+        scene.contradict(("jubilee_true", "false_coarse"), ("jubilee_false", "true_coarse"))
 
 
 def spans(names: Names, rng: Random) -> Scene:
     """Two dated events of one thing and the years between them; ages."""
     kind = rng.choice(sorted(CYCLES))
     cycle, maker, _ = CYCLES[kind]
-    entity, noun = maker(names, rng)
+    entity, _ = maker(names, rng)
     order = [key for key, _ in cycle if key in NOUNS[kind]]
     first, second = sorted(rng.sample(range(len(order)), 2))
     first_key, second_key = order[first], order[second]
@@ -142,7 +167,10 @@ def spans(names: Names, rng: Random) -> Scene:
     scene.add("span_n", SPAN, n=str(n), words_n=spell(n), **fields)
     scene.add("span_wrong", SPAN, n=str(wrong), words_n=spell(wrong), **fields)
     scene.support(("dates_n", "span_n"), ("dates_wrong", "span_wrong"))
-    scene.exclusive("dates_n", "dates_wrong", )
+    scene.exclusive(
+        "dates_n",
+        "dates_wrong",
+    )
     scene.contradict(("dates_n", "span_wrong"), ("dates_wrong", "span_n"), ("span_n", "span_wrong"))
     other, _ = maker(names, rng)
     c, d = (NOUNS[kind][key].format(e=other) for key in (first_key, second_key))
@@ -154,46 +182,39 @@ def spans(names: Names, rng: Random) -> Scene:
     return scene
 
 
+DEEDS = BANK["DEEDS"]
+BY_AGE = ("{deed} at the age of {n}", "at {n}, {deed}", "aged {n}, {deed}", "{deed}, being {n} years old at the time")
+BY_YEAR = (
+    "{e}, born in {b}, {verb} in {y}",
+    "born in {b}, {deed} in {y}",
+    "{deed} in {y}; the birth year of {e} is {b}",
+    "{e} ({b}-born) {verb} in {y}",
+)
+REPEATABLE = ("won", "crossed", "was elected", "climbed")  # deeds that one person may do in two places
+
+
 def ages(names: Names, rng: Random) -> Scene:
     """Birth year and age at an event, which together fix the year of the event."""
     person, other = names.couple()
-    born = rng.randint(1780, 1975)
+    born = rng.randint(1780, 1940)
     age = rng.randint(17, 78)
     wrong = age + rng.choice((-6, -4, -3, 3, 4, 5, 9))
-    deed, noun = rng.choice((
-        ("{e} [won|took] the {x} prize", "the {x} prize"), ("{e} became mayor of {x}", "the office of mayor of {x}"),
-        ("{e} crossed the strait of {x} alone", "the crossing of the strait of {x}"), ("{e} was elected to the {x} academy", "the seat in the {x} academy"),
-        ("{e} [moved to|settled in] {x}", "the move to {x}"), ("{e} climbed mount {x}", "the ascent of mount {x}"),
-        ("{e} took over the {x} newspaper", "the {x} newspaper"), ("{e} gave up the {x} estate", "the {x} estate"),
-    ))  # fmt: skip
+    deed = rng.choice(DEEDS)
     place, place2 = names.town(), names.town()
-    by_age = ("{deed} at the age of {n}", "{e} was {n} when {he_deed}", "at {n}, {deed}", "aged {n}, {deed}", "{deed}, being {n} years old at the time",
-              "{e}'s age was {n} when {he_deed}")  # fmt: skip
-    by_year = ("{e}, born in {b}, {verb} in {y}", "born in {b}, {deed} in {y}", "{deed} in {y}; the birth year of {e} is {b}",
-               "{e} ({b}-born) {verb} in {y}")  # fmt: skip
     scene = Scene("dates_years", "ages")
 
-    def put(key: str, who: str, where: str, years: int, pattern: tuple[str, ...]) -> None:
-        text = deed.replace("{e}", who).replace("{x}", where)
-        verb = deed.replace("{e} ", "").replace("{x}", where)
-        n = lambda r, years=years: r.choice((str(years), spell(years)))  # noqa: E731
-        scene.add(key, pattern, deed=text, verb=verb, he_deed=text.replace(who, rng.choice(("the latter",)) if False else who), e=who, n=n,
-                  b=str(born), y=str(born + years))  # fmt: skip
+    def put(key: str, who: str, where: str, years: int, patterns: Sequence[str]) -> None:
+        verb = deed.replace("{x}", where)
+        scene.add(key, patterns, deed=f"{who} {verb}", verb=verb, e=who, n=[str(years), spell(years)], b=str(born), y=str(born + years))
 
-    by_age = tuple(p for p in by_age if "he_deed" not in p)
-    put("age", person, place, age, by_age)
-    put("wrong_age", person, place, wrong, by_age)
-    put("year", person, place, age, by_year)
-    put("wrong_year", person, place, wrong, by_year)
-    scene.support(("age", "year"), ("wrong_age", "wrong_year"))
-    scene.contradict(("age", "wrong_age"), ("year", "wrong_year"), ("age", "wrong_year"), ("year", "wrong_age"))
-    put("other_age", other, place, wrong, by_age)
-    put("other_year", other, place, wrong, by_year)
-    put("other_true", other, place, age, by_age)
-    scene.support(("other_age", "other_year"))
-    scene.contradict(("other_age", "other_true"), ("other_year", "other_true"))
-    if not deed.startswith(("{e} became", "{e} gave", "{e} took over")):
-        put("elsewhere", person, place2, wrong, by_age)
-        put("elsewhere_true", person, place2, age, by_age)
+    for prefix, who in (("", person), ("other_", other)):
+        for suffix, patterns in (("age", BY_AGE), ("year", BY_YEAR)):
+            put(f"{prefix}{suffix}", who, place, age, patterns)
+            put(f"{prefix}wrong_{suffix}", who, place, wrong, patterns)
+        scene.support((f"{prefix}age", f"{prefix}year"), (f"{prefix}wrong_age", f"{prefix}wrong_year"))
+        scene.contradict(*((f"{prefix}{a}", f"{prefix}wrong_{b}") for a in ("age", "year") for b in ("age", "year")))
+    if any(word in deed for word in REPEATABLE):
+        put("elsewhere", person, place2, wrong, BY_AGE)
+        put("elsewhere_true", person, place2, age, BY_AGE)
         scene.contradict(("elsewhere", "elsewhere_true"))
     return scene

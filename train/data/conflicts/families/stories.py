@@ -14,8 +14,39 @@ from train.data.conflicts.engine import Scene
 from train.data.conflicts.names import Names
 
 Cast = dict[str, str | Sequence[str] | Sequence[Sequence[str]]]
-ORGS = ["Council", "Union", "League", "Federation", "Alliance", "Assembly", "Board", "Commission", "Society", "Association", "Academy", "Fund", "Trust", "Forum"]
-FIELDS_OF_ORGS = ["Fisheries", "Trade", "Postal", "River", "Energy", "Grain", "Forestry", "Coastal", "Mining", "Transport", "Dairy", "Archive", "Weather", "Port", "Library"]
+ORGS = [
+    "Council",
+    "Union",
+    "League",
+    "Federation",
+    "Alliance",
+    "Assembly",
+    "Board",
+    "Commission",
+    "Society",
+    "Association",
+    "Academy",
+    "Fund",
+    "Trust",
+    "Forum",
+]
+FIELDS_OF_ORGS = [
+    "Fisheries",
+    "Trade",
+    "Postal",
+    "River",
+    "Energy",
+    "Grain",
+    "Forestry",
+    "Coastal",
+    "Mining",
+    "Transport",
+    "Dairy",
+    "Archive",
+    "Weather",
+    "Port",
+    "Library",
+]
 
 
 @dataclass(frozen=True)
@@ -26,8 +57,13 @@ class Story:
     name: str
     cast: Cast
     claims: dict[str, Sequence[str]]
-    table: str
-    twin: tuple[str, ...] = field(default=())
+    table: Sequence[str]
+    twin: Sequence[str] = field(default=())
+
+
+def read_stories(rows: Sequence[dict]) -> list[Story]:
+    """Stories from their YAML mappings."""
+    return [Story(**row) for row in rows]
 
 
 def _year(rng: Random, drawn: dict[str, str], low: int, high: int) -> str:
@@ -42,12 +78,21 @@ def draw(maker: str | Sequence[str] | Sequence[Sequence[str]], names: Names, rng
         free = [option for option in maker if not (isinstance(option, str) and option in taken)]
         return rng.choice(free or list(maker))
     makers = {
-        "person": names.person, "surname": names.surname, "town": names.town, "stem": names.stem, "company": names.company, "street": names.street,
-        "river": names.river, "title": names.title, "year": lambda: _year(rng, drawn, 1870, 2019),
-        "early": lambda: _year(rng, drawn, 1880, 1930), "middle": lambda: _year(rng, drawn, 1935, 1975), "late": lambda: _year(rng, drawn, 1980, 2020),
+        "person": names.person,
+        "surname": names.surname,
+        "town": names.town,
+        "stem": names.stem,
+        "company": names.company,
+        "street": names.street,
+        "river": names.river,
+        "title": names.title,
+        "year": lambda: _year(rng, drawn, 1870, 2019),
+        "early": lambda: _year(rng, drawn, 1880, 1930),
+        "middle": lambda: _year(rng, drawn, 1935, 1975),
+        "late": lambda: _year(rng, drawn, 1980, 2020),
         "org": lambda: f"the {rng.choice((names.stem, names.town))()} {rng.choice(FIELDS_OF_ORGS)} {rng.choice(ORGS)}",
         "small": lambda: str(rng.randint(3, 12)),
-    }  # fmt: skip
+    }
     return makers[maker]()
 
 
@@ -80,9 +125,7 @@ def play(category: str, story: Story, names: Names, rng: Random) -> Scene:
     for prefix, drawn in copies.items():
         for key, patterns in story.claims.items():
             scene.add(prefix + key, patterns, **drawn)
-        for row in story.table.replace("\n", ",").split(","):
-            if not (row := row.strip()):
-                continue
+        for row in story.table:
             left, sign, right = row.split()
             label = {"~": "support", "!": "contradict", "?": None}[sign]
             for a in left.split("/"):
