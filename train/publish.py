@@ -24,6 +24,7 @@ LIMITS = """\
 - English, single sentences up to {max_tokens} tokens a pair; longer pairs lose the end of the longer text.
 - It compares two texts. It knows nothing about the world and cannot say which of two conflicting claims is true.
 - Calibration was fitted on the dev sets above; on other text the probabilities may be too sure.
+- Guessing among three labels has macro-F1 0.33: a set with a score near that is one it cannot judge.
 - Sets that the mix was drawn from are easier for it than unseen ones: read the unseen rows of the evaluation."""
 
 
