@@ -102,7 +102,12 @@ def dropped(doc: Doc, keep: set[int], rng: Random) -> list[int] | None:
             options.append(span)
     if not options:
         return None
-    gone = rng.choice(options)
+    gone = set(rng.choice(options))
+    before, after = min(gone) - 1, max(gone) + 1
+    if before >= 0 and after < len(doc) and doc[before].text == "," == doc[after].text:
+        gone |= {before, after}
+    if keep & gone:
+        return None
     kept = [i for i in _body(doc) if i not in gone]
     while kept and doc[kept[-1]].text in (",", "(", "-", "and", ";"):
         kept.pop()
