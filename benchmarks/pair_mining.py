@@ -108,7 +108,7 @@ def measure_apart(method: str, rows: int, environment: dict[str, str]) -> dict[s
     import os
 
     command = [sys.executable, __file__, "--one", method, str(rows)]
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 

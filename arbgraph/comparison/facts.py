@@ -22,8 +22,9 @@ from arbgraph.comparison.lexicon import (
     is_superlative,
     stem,
 )
-from arbgraph.comparison.numbers import Quantity, Token, read_quantities, tokenize
+from arbgraph.comparison.numbers import Quantity, read_quantities
 from arbgraph.comparison.times import TimeSpan, read_times
+from arbgraph.comparison.tokens import Token, inside, tokenize
 
 _PLAIN = str.maketrans(
     {
@@ -156,7 +157,7 @@ def read_names(text: str, tokens: list[Token], dates: list[tuple[int, int]]) -> 
     """The named entities, and the character spans of numbers that belong to a name (Apollo 11)."""
     letters = [token for token in tokens if token.kind == "word"]
     shouting = len(letters) > 3 and sum(token.raw.isupper() for token in letters) > 0.6 * len(letters)
-    in_date = [any(start <= token.start < end for start, end in dates) for token in tokens]
+    in_date = inside(tokens, dates)
     names: list[Name] = []
     numbers: list[tuple[int, int]] = []
     i = 0
@@ -256,7 +257,7 @@ def describe(text: str) -> ClaimFacts:
     names, name_numbers = read_names(plain, tokens, taken)
     quantities = read_quantities(plain, tokens, taken + name_numbers)
     negations, denied, negated = _negation(lowered, tokens)
-    in_date = [any(start <= token.start < end for start, end in taken) for token in tokens]
+    in_date = inside(tokens, taken)
     words = [t.lower.removesuffix("'s") for t in tokens if t.kind in ("word", "code")]
     content = [token for token, dated in zip(tokens, in_date, strict=True) if not dated and _is_content(token)]
     forms = tuple(_bare(token) for token in content)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from arbgraph.comparison.lexicon import APPROXIMATE, ORDINALS, PEOPLE, STOP_WORDS, numbered, rows, stem
+from arbgraph.comparison.tokens import Token, inside
 
 _ONES = numbered("numbers", "units", start=0)
 _ONES |= {word: 10 * tens for word, tens in numbered("numbers", "tens", start=2).items()}
@@ -36,27 +37,8 @@ _PHRASES: tuple[tuple[tuple[str, ...], str], ...] = tuple(
 
 _NO_GROUPS = str.maketrans("", "", ", ")
 
-TOKEN = re.compile(
-    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<!\d)\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?)"
-    r"|(?P<code>[A-Za-z]{1,6}-?\d[\w]*)"
-    r"|(?P<word>(?:[A-Z]\.){2,}|[A-Z]\.(?= [A-Z])|(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr|No)\.|[^\W\d_]+(?:['&.-][^\W\d_]+)*)"
-    r"|(?P<symbol>[$€£¥%°~]|[^\w\s]|_)"
-)
-
-
 # Factor and offset to SI base units, and the dimension.
 Unit = tuple[float, float, str]
-
-
-@dataclass(frozen=True)
-class Token:
-    """A word, number, code (letters with digits) or symbol: its lower case, its form in the text and its place."""
-
-    kind: str
-    lower: str
-    raw: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -95,11 +77,6 @@ class Quantity:
     def is_bound(self) -> bool:
         """Whether the quantity is open on one side."""
         return math.isinf(self.low) or math.isinf(self.high)
-
-
-def tokenize(text: str) -> list[Token]:
-    """The tokens of a text, in order."""
-    return [Token(m.lastgroup or "symbol", m[0].lower(), m[0], m.start(), m.end()) for m in TOKEN.finditer(text)]
 
 
 @lru_cache(maxsize=1)
@@ -263,11 +240,11 @@ def _noun_before(tokens: list[Token], i: int) -> tuple[str, ...]:
 
 def read_quantities(text: str, tokens: list[Token], taken: list[tuple[int, int]]) -> list[Quantity]:
     """The quantities among the tokens that no date has taken (character spans)."""
-    free = [not any(start <= token.start < end for start, end in taken) for token in tokens]
+    taken_tokens = inside(tokens, taken)
     found: list[Quantity] = []
     i = 0
     while i < len(tokens):
-        if not free[i]:
+        if taken_tokens[i]:
             i += 1
             continue
         step = _read_quantity(text, tokens, i, found)

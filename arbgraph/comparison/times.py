@@ -32,6 +32,8 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# Characters that the patterns below look back from a time; searching from the start of a long text would take quadratic time.
+_BACK = 48
 # Words after which a four-digit number is a year whatever follows.
 _BEFORE_YEAR = re.compile(
     r"\b(?:in|since|until|till|during|circa|c\.|year|summer|winter|autumn|spring|early|mid|late|by|from|before|after)\s+$", re.IGNORECASE
@@ -100,7 +102,7 @@ def _opened(word: str, start: float, end: float) -> tuple[float, float]:
 
 
 def _year_is_count(text: str, match: re.Match[str]) -> bool:
-    if _BEFORE_YEAR.search(text, 0, match.start()):
+    if _BEFORE_YEAR.search(text, max(0, match.start() - _BACK), match.start()):
         return False
     return _AFTER_COUNT.match(text, match.end()) is not None
 
@@ -152,7 +154,7 @@ def _reading(text: str, match: re.Match[str]) -> Reading | None:
         return None if _year_is_count(text, match) else (year, None, None, _years(year, year))
     word = group["mon_m"]
     ambiguous = word.lower() in ("may", "march", "mar", "jan", "dec", "sep", "sept")
-    if not word[0].isupper() or (ambiguous and not _BEFORE_MONTH.search(text, 0, match.start())):
+    if not word[0].isupper() or (ambiguous and not _BEFORE_MONTH.search(text, max(0, match.start() - _BACK), match.start())):
         return None
     return None, MONTHS[word.lower()], None, None
 
@@ -177,7 +179,7 @@ def read_times(text: str) -> tuple[list[TimeSpan], frozenset[int], list[tuple[in
             spans.append(TimeSpan(match[0], math.nan, math.nan, (math.nan, math.nan), None, month, day))
             continue
         start, end = bounds
-        relation = _OPEN.search(text, 0, match.start())
+        relation = _OPEN.search(text, max(0, match.start() - _BACK), match.start())
         if relation is not None and not match["range"]:
             start, end = _opened(relation[1].lower(), start, end)
         spans.append(TimeSpan(match[0], start, end, bounds, year, month, day))
