@@ -82,6 +82,16 @@ def _shares(head: Token, follower: Token) -> bool:
     return follower.tag_ in ("VB", "VBN", "VBG")
 
 
+def _unclear(head: Token, follower: Token) -> bool:
+    """Whether a participle after a passive may as well be a past tense: "was formed in 1891 and played in the league"."""
+    if follower.tag_ != "VBN" or not follower.lower_.endswith("ed") or not any(child.dep_ == "auxpass" for child in head.children):
+        return False
+    if any(child.dep_ in ("aux", "auxpass", "dobj", "attr", "agent") for child in follower.children):
+        return False
+    by = any(child.dep_ == "prep" and child.lower_ in ("by", "with", "as") for child in follower.children)
+    return not by and follower.lower_ not in lex.PASSIVE_PARTICIPLES | lex.NAMING_PARTICIPLES
+
+
 def _carried(head: Token, auxiliary: Sequence[Unit]) -> list[Unit]:
     """Auxiliaries and negation of the first predicate that the next ones share when they have none of their own."""
     units: list[Unit] = list(auxiliary)
@@ -134,7 +144,7 @@ def _plain(head: Token, followers: Sequence[Token], body: Sequence[Token]) -> bo
     if any(t.i > first and t.i not in owned and t.dep_ not in ("cc", "punct") for t in body):
         return False
     for c in followers:
-        if not joined(c.head, c):
+        if not joined(c.head, c) or _unclear(head, c):
             return False
         # "flows through the city and separates it": the object pronoun stands for something in the first predicate.
         if any(t.lower_ in ("it", "them", "him") and t.dep_ in ("dobj", "pobj", "dative") for t in c.subtree):

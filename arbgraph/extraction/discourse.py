@@ -166,6 +166,10 @@ class Discourse:
             return kind == "plural" and entity.plural
         if kind == "thing":
             return entity.kind == "thing"
+        words = {word.lower() for word in entity.name.split()}
+        if words & (lex.MALE_NOUNS if kind == "female" else lex.FEMALE_NOUNS):
+            # "Prince Andrei ... She": somebody else is meant.
+            return False
         gender = entity.gender or self._genders.get(entity.name, "")
         return entity.kind == "person" and gender in ("", kind)
 

@@ -78,7 +78,9 @@ PASSIVE_PARTICIPLES = words(
     """
     raised educated brought named renamed ordained appointed elected built rebuilt used known awarded given buried crowned
     knighted destroyed demolished restored converted listed designated considered called replaced dedicated commissioned published
-    released produced directed
+    released produced directed repaired renovated disbanded abolished enlarged closed reopened cancelled canceled discontinued
+    inducted baptised baptized arrested executed sentenced promoted transferred discharged licensed incorporated established
+    founded completed added removed included
     """
 )
 # These keep an object in the passive ("was renamed the Benelux Open").

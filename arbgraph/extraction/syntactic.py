@@ -84,7 +84,8 @@ class _Unit:
 class _DocumentState:
     document: Document
     discourse: Discourse
-    found: dict[str, list[Mention]] = field(default_factory=dict)
+    # Statement -> its mentions by place.
+    found: dict[str, dict[tuple[int, int], Mention]] = field(default_factory=dict)
 
 
 class SyntacticExtractor:
@@ -197,7 +198,7 @@ def _gathered(states: Sequence[_DocumentState], counts: Counter[str]) -> Extract
     for state in states:
         counts["resolved_pronouns"] += state.discourse.resolved
         counts["unresolved_pronouns"] += state.discourse.unresolved
-        claims += [Claim.of(text, tuple(mentions)) for text, mentions in state.found.items()]
+        claims += [Claim.of(text, tuple(mentions.values())) for text, mentions in state.found.items()]
         if not state.found:
             counts["documents_without_claims"] += 1
             document = state.document
@@ -302,12 +303,11 @@ class _SentenceReader:
         first = source.starts[start]
         last = source.ends[end - 1] if aside is None and end is not None else aside.content.ends[-1] if aside else first
         mention = Mention(document_id=self.state.document.id, start=first, end=last, quote=self.state.document.text[first:last])
-        mentions = self.state.found.setdefault(text, [])
-        if mention in mentions:
-            return None
-        if mentions:
+        mentions = self.state.found.setdefault(text, {})
+        if mentions and (first, last) not in mentions:
             self._drop("duplicate")
-        mentions.append(mention)
+        mentions[first, last] = mention
+        return None
 
 
 def _headless(span: Span) -> bool:

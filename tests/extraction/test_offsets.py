@@ -100,6 +100,14 @@ def test_unclosed_navigation_hides_nothing(extractor: SyntacticExtractor) -> Non
     assert [claim.text for claim in extraction.claims] == ["The bridge was built in 1902."]
 
 
+@pytest.mark.parametrize("opener", ["<!--", "<![", "<p ", "</p ", "<"])
+def test_unclosed_markup_hides_nothing_and_ends(extractor: SyntacticExtractor, opener: str) -> None:
+    text = "<p>The bridge was built in 1902.</p>" + opener * 20_000 + "\n\nThe canal was opened in 1950."
+    [extraction] = extractor.extract([[Document(id="d", text=text)]])
+    assert_exact(extraction, {"d": text})
+    assert extraction.claims[0].text == "The bridge was built in 1902."
+
+
 def test_mapped_text_substitution() -> None:
     import re
 
