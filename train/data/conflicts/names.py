@@ -18,6 +18,7 @@ CODAS = BANK["CODAS"]
 TOWN_ENDS = BANK["TOWN_ENDS"]
 GIVEN = BANK["GIVEN"]
 FIRMS = BANK["FIRMS"]
+UNWANTED = BANK["UNWANTED"]  # syllables that would make a rude or slighting name
 STREETS = ["Street", "Lane", "Road", "Avenue", "Row", "Hill", "Square", "Quay", "Wharf", "Terrace"]
 
 
@@ -54,6 +55,8 @@ class Names:
             if rng.random() < 0.15 and not ends:
                 word += rng.choice("aeo")
             if not 4 <= len(word) <= 11 or any(word[i] == word[i + 1] == word[i + 2] for i in range(len(word) - 2)):
+                continue
+            if any(part in word for part in UNWANTED):
                 continue
             in_dev = stable_hash("name", word) % DEV_SHARE == 0
             if in_dev == (self.split == "dev") and word not in self.used:

@@ -167,6 +167,7 @@ def _number(doc: Doc) -> list[int]:
     if (
         token.ent_type_ not in ("CARDINAL", "QUANTITY", "MONEY", "PERCENT")
         or token.i == 0
+        or doc[token.i - 1].pos_ == "PROPN"
         or {t.lower_ for t in doc[max(token.i - 2, 0) : token.i]} & BOUNDS
         or float(token.text.replace(",", "")) < 4
     ):
@@ -308,7 +309,8 @@ def scene_of(kind: str, doc: Doc, stock: Stock, rng: Random) -> Scene | None:
             scene.add(s_name + v_name, rewordings(doc, {**s_edit, **v_edit}, keep, rng, weaken))
         scene.contradict((f"{s_name}true", f"{s_name}false"))
     root = root_of(doc)
-    if root.lower_ in SHIFTS and rng.random() < 0.5 and root.i not in keep and kind in ("year", "number", "place", "agent"):
+    shiftable = root.lower_ in SHIFTS and not any(c.dep_ == "conj" for c in root.children)
+    if shiftable and rng.random() < 0.5 and root.i not in keep and kind in ("year", "number", "place", "agent"):
         shifted = {root.i: rng.choice(SHIFTS[root.lower_])}
         for v_name, v_edit in (("true", true), ("false", false)):
             scene.add_partner(f"shift_{v_name}", rewordings(doc, {**v_edit, **shifted}, keep, rng))

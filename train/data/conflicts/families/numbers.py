@@ -31,7 +31,11 @@ def _round_value(rng: Random, low: float, high: float, family: str) -> float:
 
 def _article_thing(names: Names, rng: Random, kinds: tuple[str, ...]) -> tuple[str, str]:
     kind = rng.choice(kinds)
-    return f"the {names.town() if rng.random() < 0.5 else names.stem()} {kind}", kind
+    return _called(names.town() if rng.random() < 0.5 else names.stem(), kind), kind
+
+
+def _called(name: str, kind: str) -> str:
+    return f"the {kind} of {name}" if kind in ("town", "village", "parish", "district", "island") else f"the {name} {kind}"
 
 
 def _two_values(scene: Scene, prefix: str, patterns: Sequence[str], fields: dict[str, str], a: Quantity, b: Quantity) -> None:
@@ -70,7 +74,7 @@ def quantities(names: Names, rng: Random) -> Scene:
     group = rng.choice(sorted(THINGS))
     kinds, attributes = THINGS[group]
     entity, kind = _article_thing(names, rng, kinds)
-    other = f"the {names.town()} {kind}"
+    other = _called(names.town(), kind)
     key, decoy = rng.sample(sorted(attributes), 2)
     family, low, high, patterns = attributes[key]
     scene = Scene("numbers_units", f"quantities.{group}")
