@@ -17,9 +17,10 @@ FACTS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = BANK["FACTS"]
 BANS = ("lead paint", "night flights", "drift nets", "doping", "child labour", "cash payments", "the pesticide {x}", "trade in ivory")
 
 
-def _values(names: Names, rng: Random) -> dict[str, str]:
+def _values(names: Names, rng: Random, key: str) -> dict[str, str]:
+    """Values for one fact; every founding precedes every other dated fact."""
     return {
-        "y": str(rng.randint(1900, 2018)),
+        "y": str(rng.randint(1890, 1945) if key == "founded" else rng.randint(1950, 2018)),
         "t": names.town(),
         "p": names.person(),
         "n": str(rng.randint(8, 90)),
@@ -60,11 +61,11 @@ def bodies(names: Names, rng: Random) -> Scene:
         forms[""] += [f"the {letters}"] * 3
         forms["rival_"] += [f"the {letters2}"] * 3
     for key, patterns, varied in rng.sample(FACTS, 2):
-        base = _values(names, rng)
+        base = _values(names, rng, key)
         wrong = dict(base)
-        fresh = _values(names, rng)
+        fresh = _values(names, rng, key)
         while any(fresh[v] == base[v] for v in varied):
-            fresh = _values(names, rng)
+            fresh = _values(names, rng, key)
         wrong.update({v: fresh[v] for v in varied})
         for prefix, w in forms.items():
             scene.add(f"{prefix}{key}", patterns, w=w, **base)
@@ -106,19 +107,20 @@ def aliases(names: Names, rng: Random) -> Scene:
             f"{b.split()[0][0]}. {b.split()[1]}",
         ],
     }
-    chosen = rng.sample(DEEDS, 2)
-    for i, (patterns, kind) in enumerate(chosen):
+    born = rng.randint(1885, 1935)
+    for i, (patterns, kind) in enumerate(rng.sample(DEEDS, 2)):
         make = {
             "town": names.town,
-            "year": lambda: str(rng.randint(1500, 1990)),
-            "film": lambda: str(rng.randint(1912, 2008)),
+            "reign": lambda: str(born + rng.randint(18, 40)),
+            "film": lambda: str(born + rng.randint(18, 45)),
+            "death": lambda: str(born + rng.randint(55, 85)),
             "number": lambda: str(rng.randint(12, 90)),
             "person": names.person,
         }[kind]
         values = [make(), make()]
         while values[0] == values[1]:
             values[1] = make()
-        x, y = names.town(), str(rng.randint(1900, 2015))
+        x, y = names.town(), str(born + rng.randint(18, 45))
         for prefix, w in forms.items():
             for j, v in enumerate(values):
                 scene.add(f"{prefix}{i}_{j}", patterns, w=w, v=v, x=x, y=y)

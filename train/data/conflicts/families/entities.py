@@ -15,7 +15,7 @@ JOBS = BANK["JOBS"]
 SYNONYMS = BANK["SYNONYMS"]
 CLOSE = {frozenset(pair) for pair in BANK["CLOSE"]}
 # attribute: patterns with {w} (who) and {v}
-LIFE: dict[str, tuple[tuple[str, ...], bool]] = BANK["LIFE"]
+LIFE: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = BANK["LIFE"]
 
 
 def namesakes(names: Names, rng: Random) -> Scene:
@@ -30,29 +30,21 @@ def namesakes(names: Names, rng: Random) -> Scene:
         forms = [f"{name} the {j}", f"the {j} {name}", f"the {j} {name}", f"{name}, the {j},"]
         return forms + ([f"the {SYNONYMS[j]} {name}"] if j in SYNONYMS else [])
 
-    attributes = rng.sample(sorted(LIFE), 2)
-    for attribute in attributes:
-        patterns, functional = LIFE[attribute]
-        if attribute in ("birthyear", "deathyear"):
-            start = rng.randint(1780, 1950) + (70 if attribute == "deathyear" else 0)
-            values = [str(start), str(start + rng.choice((-30, -9, -2, 2, 10, 25)))]
-        else:
-            values = [names.town(), names.town()]
+    born = rng.randint(1780, 1940)
+    values = {
+        "birthyear": [str(born), str(born + rng.choice((-30, -9, -2, 2, 10, 20)))],
+        "deathyear": [str(born + (age := rng.randint(62, 80))), str(born + age + rng.choice((-8, -3, -1, 1, 4, 9)))],
+    }
+    for attribute in rng.sample(sorted(LIFE), 2):
+        patterns, denial = LIFE[attribute]
+        first, second = values.get(attribute) or (names.town(), names.town())
         for prefix, j in (("", job), ("namesake_", job2)):
-            for i, value in enumerate(values):
-                scene.add(f"{prefix}{attribute}_{i}", patterns, w=described(j), v=value)
-            if functional:
-                scene.contradict((f"{prefix}{attribute}_0", f"{prefix}{attribute}_1"))
+            scene.add(f"{prefix}{attribute}", patterns, w=described(j), v=first)
+            if denial:  # many values may hold, so only a denial contradicts
+                scene.add(f"{prefix}{attribute}_2", denial, w=described(j), v=first)
             else:
-                scene.propositions.pop(f"{prefix}{attribute}_1")
-                scene.anchors = [a for a in scene.anchors if a != f"{prefix}{attribute}_1"]
-                scene.add(
-                    f"{prefix}{attribute}_not",
-                    ("{w} never stayed in {v}", "{w} did not spend any summer in {v}", "{v} never had {w} as a guest"),
-                    w=described(j),
-                    v=values[0],
-                )
-                scene.contradict((f"{prefix}{attribute}_0", f"{prefix}{attribute}_not"))
+                scene.add(f"{prefix}{attribute}_2", patterns, w=described(j), v=second)
+            scene.contradict((f"{prefix}{attribute}", f"{prefix}{attribute}_2"))
     return scene
 
 
@@ -120,7 +112,7 @@ def towns(names: Names, rng: Random) -> Scene:
             "founded": lambda: str(rng.randint(1100, 1890)),
             "mayor": names.person,
             "university": names.stem,
-            "flood": lambda: str(rng.randint(1800, 2015)),
+            "flood": lambda: str(rng.randint(1895, 2015)),
             "sport": lambda: names.stem().lower(),
         }
         first, second = values[key](), values[key]()

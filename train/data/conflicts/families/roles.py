@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from train.data.conflicts.banks import bank
@@ -12,13 +13,14 @@ from train.data.conflicts.names import Names
 
 BANK = bank("roles")
 
-# kind of participants, circumstance slot, patterns where A acts on B (converses included); a second relation between the two
-CONVERSE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = BANK["CONVERSE"]
+# kind of participants, setting, wordings in which A acts on B (converses included), a second relation between the two; `mutual`: may
+# hold both ways in one setting; `once`: cannot happen again in another
+CONVERSE: list[dict] = BANK["CONVERSE"]
 
 
 def _participants(kind: str, names: Names, rng: Random) -> list[str]:
     if kind == "nation":
-        return rng.sample(sorted(DEMONYMS), 3)
+        return rng.sample(sorted(DEMONYMS), 2)
     makers = {
         "company": names.company,
         "person": names.person,
@@ -31,16 +33,13 @@ def _participants(kind: str, names: Names, rng: Random) -> list[str]:
         "band": lambda: rng.choice((f"the {names.stem()} Band", f"{names.stem()} and the Rats", f"the band {names.stem()}")),
     }
     drawn = []
-    while len(drawn) < 3:
+    while len(drawn) < 2:
         name = makers[kind]()
         if name.split()[0] not in {d.split()[0] for d in drawn} or name.startswith("the "):
             drawn.append(name)
     return drawn
 
 
-# relations that may hold in both directions within one period, so that the reversal does not conflict
-MUTUAL = BANK["MUTUAL"]
-ONCE = ("succeeded", "the [parent", "kidney", "infected", "preys", "flows into")  # happens once or always, whatever the circumstance
 DENIALS = ("it is untrue that {s}", "it is false that {s}", "it is not the case that {s}", "the report that {s} is wrong")
 
 
@@ -49,14 +48,12 @@ def _forms(name: str) -> str | list[str]:
     return [name, name, f"the {DEMONYMS[name]} side"] if name in DEMONYMS else name
 
 
-def _directed(scene: Scene, prefix: str, patterns: tuple[str, ...], pair: tuple[str, str], fields: dict[str, str]) -> None:
-    """Adds the relation, its reversal and their denials, with their table."""
-    mutual = any(word in patterns[0] for word in MUTUAL)
+def _directed(scene: Scene, prefix: str, patterns: Sequence[str], mutual: bool, pair: tuple[str, str], fields: dict[str, str]) -> None:
+    """Adds the relation, its reversal and their denials, with their table. A mutual relation may hold both ways at once."""
+    denials = [denial.format(s=pattern) for denial in DENIALS for pattern in patterns[:3]]
     for name, (a, b) in (("ab", pair), ("ba", pair[::-1])):
         scene.add(f"{prefix}{name}", patterns, a=_forms(a), b=_forms(b), **fields)
-        scene.add(
-            f"{prefix}not_{name}", [denial.format(s=p) for denial in DENIALS for p in patterns[:3]], a=_forms(a), b=_forms(b), **fields
-        )
+        scene.add(f"{prefix}not_{name}", denials, a=_forms(a), b=_forms(b), **fields)
         scene.contradict((f"{prefix}{name}", f"{prefix}not_{name}"))
     if mutual:
         scene.undecided((f"{prefix}ab", f"{prefix}not_ba"), (f"{prefix}ba", f"{prefix}not_ab"))
@@ -67,16 +64,16 @@ def _directed(scene: Scene, prefix: str, patterns: tuple[str, ...], pair: tuple[
 
 def converses(names: Names, rng: Random) -> Scene:
     """A directed relation between two participants, its reversal, the same on another occasion, and a second relation."""
-    kind, where, patterns, second = rng.choice(CONVERSE)
-    a, b, _ = _participants(kind, names, rng)
+    verb = rng.choice(CONVERSE)
+    a, b = _participants(verb["kind"], names, rng)
     x, z = names.town(), names.town()
     year = rng.randint(1880, 2018)
     later = year + rng.choice((-8, -4, -3, -2, -1, 1, 2, 3, 4, 8))
     scene = Scene("roles_agents", "converses")
-    _directed(scene, "", patterns, (a, b), {"x": x, "c": where.format(x=x, y=year)})
-    _directed(scene, "second_", second, (a, b), {})
-    if "{c}" in patterns[0] and not any(word in patterns[0] for word in ONCE):
-        _directed(scene, "other_", patterns, (a, b), {"x": z, "c": where.format(x=z, y=later)})
+    _directed(scene, "", verb["relation"], verb["mutual"], (a, b), {"x": x, "c": verb["setting"].format(x=x, y=year)})
+    _directed(scene, "second_", verb["second"], verb["second_mutual"], (a, b), {})
+    if not verb["once"]:
+        _directed(scene, "other_", verb["relation"], verb["mutual"], (a, b), {"x": z, "c": verb["setting"].format(x=z, y=later)})
     return scene
 
 
