@@ -43,6 +43,7 @@ _HEADING_MARK = re.compile(r"\s?\[\s?edit\s?\]")
 _MARKDOWN = re.compile(r"\*\*|__|'{2,}|``|(?m:^#{1,6} +)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\((?:https?:|/|#)[^()\s]{0,500}\)")
 _URL = re.compile(r"\(?\b(?:https?://|www\.)[^\s<>()]+\)?")
+_SPACES = re.compile(" {2,}")
 _SPACE_BEFORE = re.compile(r" +(?=[,;:!?)\]%](?:\s|$)|\.(?:\s|$)|['’](?:s|re|ve|ll|d|m)\b|n['’]t\b)")
 _SPACE_AFTER = re.compile(r"(?<=[(\[]) +")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•·‣▪◦–|>]|\d{1,3}[.)]|[a-z]\))\s+")
@@ -235,6 +236,8 @@ def _border(text: str, limit: int) -> int:
 
 def _normalised(text: MappedText) -> MappedText:
     text = text.sub(_LINE_BREAK, "\n").sub(_INVISIBLE, "").sub(_BLANK, " ").sub(_UNUSABLE, "\ufffd")
+    # Before any pattern that begins with spaces: those take quadratic time over a long run of them.
+    text = text.sub(_SPACES, " ")
     text = text.sub(_LINK, lambda match: match.group(1)).sub(_URL, "").sub(_HEADING_MARK, "\t").sub(_REFERENCE, "").sub(_MARKDOWN, "")
     return text.sub(_SPACE_BEFORE, "").sub(_SPACE_AFTER, "")
 
@@ -262,7 +265,7 @@ def blocks(pieces: Iterable[Piece], limit: int) -> Iterator[MappedText]:
             group.append(part.sub(re.compile("\n"), " "))
             start = end + 1
             if number + 1 == len(lines) or not _continues(line, lines[number + 1]):
-                block = _joined(group).sub(re.compile(" {2,}"), " ").strip()
+                block = _joined(group).sub(_SPACES, " ").strip()
                 group = []
                 bullet = _BULLET.match(block.text)
                 block = block.slice(bullet.end(), len(block)) if bullet else block
