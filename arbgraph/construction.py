@@ -12,7 +12,7 @@ from torch import Tensor
 
 from arbgraph.comparison import describe
 from arbgraph.graph import EvidenceGraph
-from arbgraph.independence import source_groups
+from arbgraph.independence import claim_sources, source_groups
 from arbgraph.mining import similar_pairs
 from arbgraph.schema import Claim, Document
 from arbgraph.settings import Settings
@@ -76,7 +76,7 @@ def build_graph(claim_set: ClaimSet, verifier: Verifier, settings: Settings) -> 
     pair_index = kept[pairs]
     relation = verifier.relate([(claims[a].text, claims[b].text) for a, b in pair_index.T.tolist()])
     groups = dict(zip((d.id for d in documents), source_groups(documents, settings.copy_overlap), strict=True))
-    links = [(row, group) for row, claim in enumerate(claims) for group in sorted({groups[d] for d in claim.document_ids})]
+    links = [(row, group) for row, claim in enumerate(claims) for group in claim_sources(claim.mentions, groups)]
     by_id = {document.id: document for document in documents}
     return EvidenceGraph.build(
         torch.full((len(claims),), settings.prior, dtype=torch.float64),

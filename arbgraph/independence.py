@@ -19,8 +19,8 @@ from arbgraph.comparison.lexicon import FURNITURE, STOP_WORDS
 from arbgraph.schema import Document, Mention, content_id
 
 SHINGLE_WORDS = 5
-# Five shared shingles are nine words in a row: less happens by chance in short documents.
-MIN_SHARED = 5
+# Eight shared shingles are twelve words in a row: two short documents that state one fact in plain words share less.
+MIN_SHARED = 8
 QUOTE_WORDS = 8
 QUOTE_OVERLAP = 0.8
 
@@ -32,7 +32,7 @@ def source_groups(documents: Sequence[Document], copy_overlap: float) -> list[in
     """The independent source of each document, as a group number from 0; copies and partial copies share a number.
 
     Two documents are copies when they share at least `copy_overlap` of the word 5-grams of the shorter one (containment, so
-    that a passage copied into a longer text counts), and no fewer than five; or when their words are the same. Case,
+    that a passage copied into a longer text counts), and no fewer than eight (or all of them, in a text that has fewer); or when their words are the same. Case,
     punctuation, and 5-grams that hold only function words and page furniture ("view history tools") do not count. Copying is
     transitive: a copy of a copy is the same source. A copy in which a figure was altered is still a copy.
 

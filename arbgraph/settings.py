@@ -37,7 +37,7 @@ class Settings(BaseModel):
     )
 
     # Alignment
-    tau_merge: float = Field(0.88, ge=-1, le=1.01, description="cosine from which two claims may merge; above 1 merges nothing")
+    tau_merge: float = Field(0.88, ge=-1, le=1.01, description="cosine from which two claims may merge; above 1 only equal texts merge")
     copy_overlap: float = Field(0.2, gt=0, le=1.01, description="share of shared shingles that makes two documents one source")
 
     # Construction (Eq. 1, Eq. 2)

@@ -7,27 +7,31 @@ graph serves any setting.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
 from arbgraph.graph import EvidenceGraph
+from arbgraph.propagation.choices import HardChoices, SoftChoices, StraightThroughChoices, tie_order
 from arbgraph.propagation.edges import Edges, graph_of, num_graphs, rank_within, select_edges
+from arbgraph.propagation.relaxation import GATES, SELECTIONS, Gate, Selection
 from arbgraph.settings import Settings
-
-# Sigmoids differ in the last bits between devices, and on one device with the position of an element in its tensor. Without a
-# tolerance such noise would decide equal cases: intensities equal to 9 decimals are tied, and a logit within 1e-9 of a
-# threshold is on it (not active, which is strict; accepted, which is not).
-TIE_DECIMALS = 9
-ON_THRESHOLD = 1e-9
 
 Scheduler = Literal["conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive"]
 SCHEDULERS: tuple[Scheduler, ...] = ("conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive")
+Mode = Literal["exact", "soft", "straight_through"]
+Choices = HardChoices | SoftChoices | StraightThroughChoices
+CHOICES: dict[str, type[Choices]] = {"exact": HardChoices, "soft": SoftChoices, "straight_through": StraightThroughChoices}
+
+# Scalars that can be learned by name; see the arguments of `CredibilityPropagation`.
+LEARNABLE = ("step_size", "tau_accept", "tau_gate", "tau_q", "tau_sim", "tau_conf", "coupling")
+LEARNABLE += ("prior_bias", "prior_sources", "prior_relevance", "prior_credibility")
+# Choices with a temperature of their own.
+TEMPERATURES = ("relevance", "similarity", "label", "confidence", "active", "selection", "gate", "direction", "accept")
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,10 @@ class Arbitrator(Protocol):
 
 @dataclass(frozen=True)
 class Round:
-    """One executed round: intensity (Eq. 4), pairs selected, gate w, direction d in {-1, 0, 1} `[E]`; logits after it `[N]`."""
+    """One executed round: intensity (Eq. 4), selection m, gate w, direction d `[E]`; logits after it `[N]`.
+
+    In exact mode m and w are 0 or 1 and d is -1, 0 or 1.
+    """
 
     intensity: Tensor
     selected: Tensor
@@ -65,7 +72,8 @@ class CredibilityTrace:
     `p [N]` credibility, `s [N]` its logit, `accepted [N]` kept and p >= tau_accept (Eq. 5), `verdict [E, 3]` all verdicts known
     at the end, `asked [E]` pairs that the arbitrator was asked about, `rationales` its reasons by pair, `rounds_run [B]` rounds
     in which a graph of the batch arbitrated at least one pair, `converged [B]` whether a graph had settled (for Algorithm 1: no
-    active pair is left, or early stop saw a round that moved nothing).
+    active pair is left, or early stop saw a round that moved nothing), `acceptance [N]` in [0, 1] the differentiable form of
+    `accepted`.
     """
 
     p: Tensor
@@ -78,6 +86,7 @@ class CredibilityTrace:
     rationales: dict[int, str] = field(default_factory=dict)
     rounds_run: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.long))
     converged: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))
+    acceptance: Tensor = field(default_factory=lambda: torch.zeros(0))
 
     def split(self, graphs: Sequence[EvidenceGraph]) -> list[CredibilityTrace]:
         """The trace of every graph of the batch that this trace was computed on; each is what the graph alone would give."""
@@ -106,6 +115,7 @@ class CredibilityTrace:
             {e - pairs.start: text for e, text in self.rationales.items() if pairs.start <= e < pairs.stop},
             self.rounds_run[graph],
             self.converged[graph],
+            self.acceptance[nodes],
         )
 
     @property
@@ -125,7 +135,7 @@ def conflict_intensity(p_a: Tensor, p_b: Tensor) -> Tensor:
 
 
 class CredibilityPropagation(MessagePassing):
-    r"""Algorithm 1 of ArbGraph on a batch of evidence graphs.
+    r"""Algorithm 1 of ArbGraph on a batch of evidence graphs, exact or differentiable.
 
     .. math::
         s^{(t+1)} = s^{(t)} + \eta \sum_{e \in \mathrm{top}k(I^{(t)})} w_e (e_{win} - e_{lose}), \qquad p = \sigma(s)
@@ -141,13 +151,28 @@ class CredibilityPropagation(MessagePassing):
             fixed at the start), `easy_first` (its reverse), `random` (seeded), `round_robin` (least often arbitrated, then
             intensity), `exhaustive` (all active pairs, no budget).
         early_stop: a graph stops when it has no active pair or when no verdict of a round passed the gate.
-        mode: "exact".
+        mode: "exact" is Algorithm 1; "soft" replaces every choice by a differentiable one (`choices.SoftChoices`);
+            "straight_through" computes the exact numbers with the soft gradients.
+        temperature: of the soft choices, an attribute that training lowers; `temperatures` holds a factor for each kind of choice.
+        selection, gate: relaxations, `capped_simplex` or `fermi`, `hard_sigmoid` or `sigmoid`. tie_slope: total slope that
+            separates tied scores.
+        learn: names out of `LEARNABLE` that get gradients; the rest stay as given.
+        prior_bias, prior_sources, prior_relevance, prior_credibility: added to the logit of the prior, the last three times
+            log(1 + independent sources), relevance, and known source credibility minus 1/2. coupling: lambda, what a support edge
+            passes on per round, times 2 p - 1 of its other end. All 0 by default: these are ours, the paper has none.
 
     Shapes:
         input: an `EvidenceGraph` or a batch of them, N claims and E pairs in all. output: `CredibilityTrace`.
 
-    The computation runs in the dtype of `graph.prior`.
+    The computation runs in the dtype of `graph.prior`. Raises ValueError on an unknown mode, scheduler, relaxation or name.
     """
+
+    step_size: nn.Parameter
+    tau_accept: nn.Parameter
+    tau_gate: nn.Parameter
+    tau_q: nn.Parameter
+    tau_sim: nn.Parameter
+    tau_conf: nn.Parameter
 
     def __init__(
         self,
@@ -165,125 +190,151 @@ class CredibilityPropagation(MessagePassing):
         scheduler: Scheduler = "conflict_aware",
         early_stop: bool = False,
         seed: int = 0,
-        mode: Literal["exact"] = "exact",
+        mode: Mode = "exact",
+        temperature: float = 1.0,
+        selection: Selection = "capped_simplex",
+        gate: Gate = "hard_sigmoid",
+        tie_slope: float = 1e-4,
+        learn: Sequence[str] = (),
+        prior_bias: float = 0.0,
+        prior_sources: float = 0.0,
+        prior_relevance: float = 0.0,
+        prior_credibility: float = 0.0,
+        coupling: float = 0.0,
     ) -> None:
         super().__init__(aggr="add")
-        if mode != "exact":
-            raise ValueError(f"mode {mode!r} is not known; the mode is 'exact'")
-        if scheduler not in SCHEDULERS:
-            raise ValueError(f"scheduler {scheduler!r} is not known; choose one of {', '.join(SCHEDULERS)}")
-        self.rounds, self.budget, self.step_size = rounds, budget, step_size
-        self.tau_accept, self.tau_gate, self.tau_q, self.tau_sim, self.tau_conf = tau_accept, tau_gate, tau_q, tau_sim, tau_conf
+        for value, known, name in (
+            (mode, CHOICES, "mode"),
+            (scheduler, SCHEDULERS, "scheduler"),
+            (selection, SELECTIONS, "selection"),
+            (gate, GATES, "gate"),
+            *((name, LEARNABLE, "learnable parameter") for name in learn),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
+        self.rounds, self.budget, self.scheduler, self.early_stop, self.seed = rounds, budget, scheduler, early_stop, seed
         self.support_cap, self.support_cap_scope = support_cap, support_cap_scope
-        self.scheduler, self.early_stop, self.seed, self.mode = scheduler, early_stop, seed, mode
+        self.mode, self.temperature, self.selection, self.gate, self.tie_slope = mode, temperature, selection, gate, tie_slope
+        self.temperatures = dict.fromkeys(TEMPERATURES, 1.0)
+        given = (step_size, tau_accept, tau_gate, tau_q, tau_sim, tau_conf, coupling)
+        given += (prior_bias, prior_sources, prior_relevance, prior_credibility)
+        for name, value in zip(LEARNABLE, given, strict=True):
+            parameter = nn.Parameter(torch.tensor(float(value), dtype=torch.float64), requires_grad=name in learn)
+            self.register_parameter(name, parameter)
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> CredibilityPropagation:
-        """The layer that a `Settings` object describes."""
+    def from_settings(cls, settings: Settings, **options: Any) -> CredibilityPropagation:
+        """The layer that a `Settings` object describes, with further constructor options."""
         names = "rounds budget step_size tau_accept tau_gate tau_q tau_sim tau_conf support_cap support_cap_scope scheduler early_stop seed"
-        return cls(**{name: getattr(settings, name) for name in names.split()})
+        return cls(**{name: getattr(settings, name) for name in names.split()}, **options)
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(rounds={self.rounds}, budget={self.budget}, step_size={self.step_size}, "
-            f"tau_accept={self.tau_accept}, scheduler={self.scheduler!r})"
+            f"{type(self).__name__}(rounds={self.rounds}, budget={self.budget}, step_size={float(self.step_size):.4g}, "
+            f"tau_accept={float(self.tau_accept):.4g}, scheduler={self.scheduler!r}, mode={self.mode!r})"
         )
 
-    # Which claims and pairs take part, and in which order
+    @property
+    def unlimited(self) -> bool:
+        """Whether every active pair is arbitrated in every round."""
+        return self.budget is None or self.scheduler == "exhaustive"
+
+    @property
+    def inactive_penalty(self) -> float:
+        """More than the range of any priority: an inactive pair is selected only after all active ones."""
+        return 4.0 + (3.0 * self.rounds if self.scheduler == "round_robin" else 0.0)
 
     def select_edges(self, graph: EvidenceGraph) -> Edges:
         """Applies tau_q, tau_sim, tau_conf and the support cap (`arbgraph.propagation.edges`)."""
         return select_edges(
             graph,
-            tau_q=self.tau_q,
-            tau_sim=self.tau_sim,
-            tau_conf=self.tau_conf,
+            tau_q=float(self.tau_q),
+            tau_sim=float(self.tau_sim),
+            tau_conf=float(self.tau_conf),
             support_cap=self.support_cap,
             support_cap_scope=self.support_cap_scope,
         )
 
-    def _tie_order(self, graph: EvidenceGraph) -> Tensor:
-        """All pairs by relation confidence, then similarity, then position: the fixed order that breaks ties, `[E]`."""
-        order = torch.argsort(graph.similarity, descending=True, stable=True)
-        return order[torch.argsort(graph.relation.amax(dim=-1)[order], descending=True, stable=True)]
+    def start(self, graph: EvidenceGraph) -> Tensor:
+        """Logits at round 0, `[N]`: those of the prior, shifted by what is known of a claim where the weights are not zero."""
+        known = torch.nan_to_num(graph.source_credibility - 0.5, nan=0.0)
+        shift = (
+            self.prior_bias
+            + self.prior_sources * torch.log1p(graph.sources.to(graph.prior))
+            + self.prior_relevance * graph.relevance.to(graph.prior)
+            + self.prior_credibility * known.to(graph.prior)
+        )
+        return torch.logit(graph.prior) + shift.to(graph.prior)
 
-    def _static_priority(self, graph: EvidenceGraph, edges: Edges) -> Tensor | None:
-        """Priority `[E]` of the schedulers that fix their order at the start (higher goes first); None for the others."""
+    def _fixed_priority(self, graph: EvidenceGraph, edges: Edges) -> Tensor | None:
+        """Priority `[E]` in (-1, 0] of the schedulers that fix their order at the start (higher goes first); None for the others."""
         a, b = graph.pair_index
+        group, graphs = graph_of(graph)[a], num_graphs(graph)
         if self.scheduler in ("hard_first", "easy_first"):
-            degree = torch.zeros(graph.num_nodes or 0, dtype=graph.prior.dtype, device=a.device)
-            degree = degree.index_add(0, torch.cat([a, b]), edges.support.to(degree.dtype).repeat(2))
+            degree = torch.zeros_like(graph.prior).index_add(0, torch.cat([a, b]), edges.support.to(graph.prior).repeat(2))
             # Similarity lies in [-1, 1], so a quarter of it never overturns a difference of one support edge.
-            hardness = graph.similarity.to(degree.dtype) / 4 - (degree[a] - degree[b]).abs()
-            return hardness if self.scheduler == "hard_first" else -hardness
-        if self.scheduler == "random":
+            value = graph.similarity.to(graph.prior) / 4 - (degree[a] - degree[b]).abs()
+            value = value if self.scheduler == "hard_first" else -value
+        elif self.scheduler == "random":
             # Seeded per graph, so that a graph gets the same order alone and inside a batch.
-            sizes = torch.bincount(graph_of(graph)[a], minlength=num_graphs(graph)).tolist()
+            sizes = torch.bincount(group, minlength=graphs).tolist()
             draws = [torch.rand(size, generator=torch.Generator().manual_seed(self.seed)) for size in sizes]
-            return torch.cat(draws).to(a.device) if draws else torch.zeros(0)
-        return None
-
-    # The rounds
+            value = torch.cat(draws).to(graph.prior)
+        else:
+            return None
+        ties = tie_order(graph)
+        rank = rank_within(group, ties[torch.argsort(value[ties], descending=True, stable=True)])
+        return -rank.to(graph.prior) / torch.bincount(group, minlength=graphs).clamp(min=1)[group]
 
     def forward(self, graph: EvidenceGraph, arbitrator: Arbitrator | None = None) -> CredibilityTrace:
-        """Runs T rounds. The arbitrator is asked about a pair when it is first selected and never again.
+        """Runs T rounds. The arbitrator is asked about a pair when it is first selected and never again; the differentiable
+        modes, in which every contradiction has a share, ask about all of them before the first round.
 
-        Raises ValueError when a selected pair has no verdict and no arbitrator is given.
+        Raises ValueError when a pair that is needed has no verdict and no arbitrator is given.
         """
         edges = self.select_edges(graph)
+        choose = CHOICES[self.mode](self, graph, edges)
         ask = _VerdictCache(graph, edges, arbitrator)
+        if self.mode != "exact":
+            ask(choose.contradiction > 0)
         a, b = graph.pair_index
         batch, graphs = graph_of(graph)[a], num_graphs(graph)
-        ties, static = self._tie_order(graph), self._static_priority(graph, edges)
-        times = torch.zeros_like(batch)
+        fixed = self._fixed_priority(graph, edges)
+        times = torch.zeros_like(graph.prior[:1]).expand(batch.numel())
         running = torch.ones(graphs, dtype=torch.bool, device=a.device)
         rounds_run = torch.zeros(graphs, dtype=torch.long, device=a.device)
-        s = torch.logit(graph.prior)
+        s = self.start(graph)
         rounds: list[Round] = []
         for _ in range(self.rounds):
             p = torch.sigmoid(s)
-            active = self._active(s, edges, graph.pair_index) & running[batch]
             intensity = conflict_intensity(p[a], p[b])
-            selected = self._select(active, self._priority(intensity, static, times), ties, batch)
+            priority = fixed if fixed is not None else intensity - 3 * times if self.scheduler == "round_robin" else intensity
+            selected = choose.select(choose.active(s) * running[batch], priority)
             if not selected.any():
                 break
-            verdict = ask(selected)
-            gate, direction = self.decide(verdict)
-            vote = torch.where(selected, gate * direction, 0).to(s.dtype)
+            gate, direction = self.decide(choose, ask(selected > 0), s.dtype)
+            vote = selected * gate * direction
             s = self.step(s, vote, graph.pair_index)
+            if self.coupling.requires_grad or self.coupling != 0:
+                s = s + self._support(p, choose.support, graph.pair_index)
             times = times + selected
-            rounds_run = rounds_run + (torch.bincount(batch[selected], minlength=graphs) > 0)
+            rounds_run = rounds_run + (torch.bincount(batch[selected > 0], minlength=graphs) > 0)
             rounds.append(Round(intensity, selected, gate, direction, s))
             if self.early_stop:
-                running = running & (torch.bincount(batch[selected & (vote != 0)], minlength=graphs) > 0)
-        accepted = edges.kept & (s >= _logit(self.tau_accept) - ON_THRESHOLD)
-        converged = ~running | (torch.bincount(batch[self._active(s, edges, graph.pair_index)], minlength=graphs) == 0)
-        return CredibilityTrace(torch.sigmoid(s), s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged)
+                running = running & (torch.bincount(batch[vote != 0], minlength=graphs) > 0)
+        converged = ~running | (torch.bincount(batch[choose.active(s) > 0], minlength=graphs) == 0)
+        acceptance = choose.accept(s)
+        accepted = HardChoices(self, graph, edges).accept(s) > 0
+        return CredibilityTrace(
+            torch.sigmoid(s), s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged, acceptance
+        )
 
-    def _active(self, s: Tensor, edges: Edges, pair_index: Tensor) -> Tensor:
-        """Contradictions between two claims that are both still credible (strict), `[E]` boolean."""
-        return edges.contradiction & (s[pair_index] > _logit(self.tau_accept) + ON_THRESHOLD).all(dim=0)
-
-    def _priority(self, intensity: Tensor, static: Tensor | None, times: Tensor) -> Tensor:
-        if static is not None:
-            return static
-        if self.scheduler == "round_robin":
-            return intensity - 3 * times  # I <= 2, so a pair asked less often always goes first.
-        return intensity
-
-    def _select(self, active: Tensor, priority: Tensor, ties: Tensor, batch: Tensor) -> Tensor:
-        """The `budget` active pairs of highest priority in every graph, `[E]` boolean."""
-        if self.budget is None or self.scheduler == "exhaustive":
-            return active
-        score = torch.where(active, torch.round(priority.double(), decimals=TIE_DECIMALS), -torch.inf)
-        order = ties[torch.argsort(score[ties], descending=True, stable=True)]
-        return active & (rank_within(batch, order) < self.budget)
-
-    def decide(self, verdict: Tensor) -> tuple[Tensor, Tensor]:
-        """Gate w in {0, 1} and direction d in {-1, 0, 1} of verdicts `[E, 3]`; a row that is not known yet, or failed, gives 0, 0."""
-        known = torch.nan_to_num(verdict, nan=0.0)
-        gate = (known[:, :2].amax(dim=-1) >= self.tau_gate) & ~verdict[:, 0].isnan()
-        return gate.to(verdict.dtype), torch.sign(known[:, 0] - known[:, 1])
+    @staticmethod
+    def decide(choose: Choices, verdict: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Gate w and direction d of verdicts `[E, 3]`; a row that is not known yet, or failed, gives 0, 0."""
+        known = ~verdict[:, 0].isnan()
+        filled = torch.where(known.unsqueeze(-1), verdict, torch.zeros_like(verdict))
+        return choose.gate(filled).to(dtype) * known, choose.direction(filled).to(dtype)
 
     def step(self, s: Tensor, vote: Tensor, pair_index: Tensor) -> Tensor:
         """One round's update of the logits `[N]` from signed votes `[E]`: `+vote` reaches a, `-vote` reaches b, times eta.
@@ -293,16 +344,17 @@ class CredibilityPropagation(MessagePassing):
         """
         both_ways = torch.cat([pair_index.flip(0), pair_index], dim=1)
         votes = self.propagate(both_ways, vote=torch.cat([vote, -vote]).unsqueeze(-1), size=(s.numel(), s.numel()))
-        return s + self.step_size * votes.squeeze(-1)
+        return s + self.step_size.to(s.dtype) * votes.squeeze(-1)
+
+    def _support(self, p: Tensor, support: Tensor, pair_index: Tensor) -> Tensor:
+        """What the support edges pass on in one round, `[N]`: lambda times the sum of 2 p - 1 over the neighbours."""
+        a, b = pair_index
+        passed = torch.zeros_like(p).index_add(0, torch.cat([a, b]), support.repeat(2) * (2 * p - 1)[torch.cat([b, a])])
+        return self.coupling.to(p.dtype) * passed
 
     def message(self, vote: Tensor) -> Tensor:  # type: ignore[override]
         """One scalar per directed pair."""
         return vote
-
-
-def _logit(p: float) -> float:
-    """ln(p / (1 - p)), infinite at 0 and 1."""
-    return math.log(p / (1 - p)) if 0 < p < 1 else math.copysign(math.inf, p - 0.5)
 
 
 class _VerdictCache:

@@ -1,7 +1,7 @@
 """Differentiable stand-ins for the hard choices of Algorithm 1: top-k selection, threshold gates, and temperature schedules.
 
 Each is exact in a stated limit, so that a layer trained soft and evaluated hard is the same layer. Selections work on
-many graphs at once: `group [E]` names the graph of every score and `k [B]` is its budget.
+many graphs at once: `group [E]` names the graph of every score and `k [B]` is its budget, whole or fractional.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def capped_simplex_topk(scores: Tensor, group: Tensor, k: Tensor, tau: float | T
     projection: it reaches the scores with 0 < m < 1 only.
 
     Args:
-        scores: `[E]` float. group: `[E]` long in [0, B). k: `[B]` long, >= 0. tau: > 0.
+        scores: `[E]` float. group: `[E]` long in [0, B). k: `[B]`, >= 0; gradients reach it when it is a float. tau: > 0.
 
     Returns the mask `[E]` in [0, 1]. Source: SparseMAP over k-subsets (Niculae et al. 2018).
     """
@@ -71,7 +71,7 @@ def _budgeted(z: Tensor, group: Tensor, k: Tensor, squash: Callable[[Tensor], Te
         return z
     size = torch.bincount(group, minlength=k.numel())
     target = torch.minimum(k, size).to(z.dtype)
-    theta = _threshold(z.detach(), group, target, squash, width)
+    theta = _threshold(z.detach(), group, target.detach(), squash, width)
     inner = z - theta[group]
     mask = squash(inner)
     with torch.no_grad():

@@ -291,7 +291,7 @@ def test_bad_graphs_are_refused(change, message):
 
 
 def test_unknown_mode_and_scheduler_are_refused():
-    with pytest.raises(ValueError, match="mode 'fuzzy'"):
+    with pytest.raises(ValueError, match="mode 'fuzzy' is not known; choose one of exact, soft, straight_through"):
         CredibilityPropagation(mode="fuzzy")
     with pytest.raises(ValueError, match="scheduler 'best'"):
         CredibilityPropagation(scheduler="best")
