@@ -26,6 +26,7 @@ SPAN = (
 )
 NOUNS = BANK["NOUNS"]
 GRAINS: dict[str, Callable[[Day, Random], str]] = {"day": on_day, "month": in_month, "year": in_year}
+THIS_YEAR = 2023
 COARSE: dict[str, Callable[[Day, Random], str]] = {"decade": in_decade, "century": lambda date, _: century_part(date)}
 
 
@@ -48,61 +49,64 @@ def _alternative(rng: Random, true: Day, low: int, high: int) -> tuple[Day, list
     return false, [*grains, "century"] if century_part(true) != century_part(false) else grains
 
 
+def _when(date: Day, allowed: Sequence[str]) -> Callable[[Random], str]:
+    return lambda r: (GRAINS | COARSE)[r.choice(allowed)](date, r)
+
+
+def _other_events(
+    scene: Scene, rng: Random, kind: str, i: int, entity: str, noun: str, earliest: Day, latest: Day
+) -> dict[str, tuple[int, Day]]:
+    """Up to three other events of the thing, before or after both dates in question, each with a wrong date; gives their places."""
+    cycle, _, gap = CYCLES[kind]
+    placed: dict[str, tuple[int, Day]] = {}
+    for j in sorted(rng.sample([j for j in range(len(cycle)) if j != i], min(3, len(cycle) - 1))):
+        sign = -1 if j < i else 1
+        bound = earliest if j < i else latest
+        shift = rng.randint(1, gap + 1) * abs(j - i) + (18 if kind == "person" and 0 in (i, j) else 0)
+        date = Day(min(bound.year + sign * shift, THIS_YEAR), rng.randint(1, 12), rng.randint(1, 28))
+        grains = ["day", "month", "year"]
+        # in the very year in question now and then, where the order of the two events allows it
+        same_year = rng.random() < 0.3 and abs(j - i) == 1 and kind not in ("person", "club")
+        if same_year:
+            date, grains = bound, ["year"]
+        key, patterns = cycle[j]
+        scene.add(f"other_{key}", patterns, e=entity, when=_when(date, grains), thing=noun)
+        placed[f"other_{key}"] = (j, date)
+        if not same_year:  # a wrong date gives the other event contradictions too
+            wrong = Day(date.year + sign * rng.randint(1, 3), date.month, date.day)
+            scene.add(f"wrong_{key}", patterns, e=entity, when=_when(wrong, grains), thing=noun)
+            scene.contradict((f"other_{key}", f"wrong_{key}"))
+            placed[f"wrong_{key}"] = (j, wrong)
+    return placed
+
+
 def dates(names: Names, rng: Random) -> Scene:
     """An event of a thing at four granularities against another date of it, other events of the thing, and a second thing."""
     kind = rng.choice(sorted(CYCLES))
-    cycle, maker, gap = CYCLES[kind]
+    cycle, maker, _ = CYCLES[kind]
     entity, noun = maker(names, rng)
     other, _ = maker(names, rng)
     scene = Scene("dates_years", f"dates.{kind}")
-    start = rng.randint(1700, 1985)
+    start = rng.randint(1700, 1960)
     i = rng.randrange(len(cycle))
     true = Day.draw(rng, start, start + 20)
-    false, grains = _alternative(rng, true, start - 40, start + 60)
-    earliest, latest = min(true, false), max(true, false)
-
+    false, grains = _alternative(rng, true, start - 40, start + 50)
     fine = [grain for grain in grains if grain in GRAINS]
     coarse = [grain for grain in grains if grain in COARSE]
-
-    def when(date: Day, allowed: list[str]) -> Callable[[Random], str]:
-        return lambda r: (GRAINS | COARSE)[r.choice(allowed)](date, r)
 
     key, patterns = cycle[i]
     placed = {"true": (i, true), "false": (i, false)}
     for name, date in (("true", true), ("false", false)):
-        scene.add(name, patterns, e=entity, when=when(date, fine), thing=noun)
+        scene.add(name, patterns, e=entity, when=_when(date, fine), thing=noun)
     scene.exclusive("true", "false")
     if coarse:  # two coarse periods need not contain each other, so they are never compared
         for name, other_name, date in (("true", "false", true), ("false", "true", false)):
-            scene.add_partner(f"{name}_coarse", patterns, e=entity, when=when(date, coarse), thing=noun)
+            scene.add_partner(f"{name}_coarse", patterns, e=entity, when=_when(date, coarse), thing=noun)
             scene.support((name, f"{name}_coarse"))
             scene.contradict((other_name, f"{name}_coarse"))
-    for j in sorted(rng.sample([j for j in range(len(cycle)) if j != i], min(3, len(cycle) - 1))):
-        shift = rng.randint(1, gap + 1) * abs(j - i) + (18 if kind == "person" and 0 in (i, j) else 0)
-        base = (
-            Day(earliest.year - shift, rng.randint(1, 12), rng.randint(1, 28))
-            if j < i
-            else Day(latest.year + shift, *rng.choice(((3, 4), (9, 21), (6, 12))))
-        )
-        pick = rng.random()
-        date = base
-        # the other event falls in the very year in question now and then, where the order of the two allows it
-        if pick < 0.3 and abs(j - i) == 1 and kind not in ("person", "club"):
-            date = earliest if j < i else latest
-        okey, opatterns = cycle[j]
-        scene.add(f"other_{okey}", opatterns, e=entity, when=when(date, ["year"] if date != base else ["day", "month", "year"]), thing=noun)
-        placed[f"other_{okey}"] = (j, date)
-        if date.year == base.year:  # a second, wrong date for it: gives the other event contradictions too
-            wrong = (
-                Day(date.year - rng.randint(1, 3), date.month, date.day)
-                if j < i
-                else Day(date.year + rng.randint(1, 3), date.month, date.day)
-            )
-            scene.add(f"wrong_{okey}", opatterns, e=entity, when=when(wrong, ["day", "month", "year"]), thing=noun)
-            scene.contradict((f"other_{okey}", f"wrong_{okey}"))
-            placed[f"wrong_{okey}"] = (j, wrong)
-    scene.add("namesake_false", patterns, e=other, when=when(false, fine), thing=noun)
-    scene.add("namesake_true", patterns, e=other, when=when(true, fine), thing=noun)
+    placed |= _other_events(scene, rng, kind, i, entity, noun, min(true, false), max(true, false))
+    scene.add("namesake_false", patterns, e=other, when=_when(false, fine), thing=noun)
+    scene.add("namesake_true", patterns, e=other, when=_when(true, fine), thing=noun)
     scene.contradict(("namesake_false", "namesake_true"))
     for a, (j, first) in placed.items():
         for b, (k, second) in placed.items():

@@ -17,29 +17,22 @@ DID = BANK["DID"]
 DIDNT = BANK["DIDNT"]
 
 
+FITTING = BANK["FITTING"]  # further objects that a verb takes
+
+
 def acts(names: Names, rng: Random) -> Scene:
     """One agent, two acts, each done or not: affirmation and denial in equal shares under each label."""
     (base, past, obj), (base2, past2, obj2) = rng.sample(ACTS, 2)
-    agent = rng.choice(
-        (
-            names.person(),
-            names.company(),
-            f"the {names.town()} [council|committee|cooperative]".replace(
-                "[council|committee|cooperative]", rng.choice(("council", "committee", "cooperative"))
-            ),
-        )
-    )
+    agent = rng.choice((names.person(), names.company(), f"the {names.town()} {rng.choice(('council', 'committee', 'cooperative'))}"))
     other = names.person()
-    owner = names.stem()
     tail = rng.choice(
         (
             "",
-            f" of the {owner} estate",
+            f" of the {names.stem()} estate",
             f" in {names.town()}",
             f" at {names.street()}",
             f" in {rng.randint(1950, 2019)}",
-            " before the deadline",
-            " in time",
+            *(" before the deadline", " in time"),
         )
     )
     scene = Scene("negation_antonyms", "acts")
@@ -49,30 +42,9 @@ def acts(names: Names, rng: Random) -> Scene:
         ("other_agent_", other, base, past, obj),
         ("same_verb_", agent, base, past, obj2),
     ):
-        if prefix == "same_verb_" and (b, o) not in {
-            ("sign", "the letter"),
-            ("check", "the roof"),
-            ("check", "the boiler"),
-            ("inspect", "the roof"),
-            ("paint", "the roof"),
-            ("clean", "the boiler"),
-            ("clean", "the roof"),
-            ("inspect", "the farm"),
-            ("visit", "the farm"),
-            ("sell", "the boat"),
-            ("sell", "the ship"),
-            ("replace", "the gate"),
-            ("repair", "the gate"),
-            ("read", "the letter"),
-            ("mention", "the loan"),
-            ("mention", "the merger"),
-            ("publish", "the letter"),
-            ("inspect", "the gate"),
-            ("test", "the engine"),
-            ("check", "the engine"),
-        }:
+        if prefix == "same_verb_" and [b, o] not in FITTING:
             continue
-        be = "were" if o in ("the brakes", "the neighbours", "the accounts", "the ballots", "the seedlings") else "was"
+        be = "were" if o.endswith("s") else "was"
         scene.add(f"{prefix}did", DID, e=e, base=b, past=p, o=o + tail, be=be)
         scene.add(f"{prefix}didnt", DIDNT, e=e, base=b, past=p, o=o + tail, be=be)
         scene.contradict((f"{prefix}did", f"{prefix}didnt"))

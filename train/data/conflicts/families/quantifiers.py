@@ -95,74 +95,29 @@ def superlatives(names: Names, rng: Random) -> Scene:
     return scene
 
 
+COUNTED = BANK["COUNTED"]
+COUNTS = BANK["COUNTS"]
+COUNT_SUPPORTS = BANK["COUNT_SUPPORTS"]  # n, high > n, at least n + 1, at most high - 1, and the same with room to spare
+
+
 def counts(names: Names, rng: Random) -> Scene:
     """'At least', 'exactly', 'only', 'no more than' over counts of a small set."""
     n = rng.randint(3, 14)
     high, low = n + rng.randint(2, 6), max(1, n - rng.randint(2, 6))
     x, z = names.town(), names.town()
-    noun, other = rng.sample(
-        (
-            "hotels",
-            "churches",
-            "bakeries",
-            "wells",
-            "windmills",
-            "bridges",
-            "cinemas",
-            "doctors",
-            "fountains",
-            "schools",
-            "vineyards",
-            "dentists",
-            "ferries",
-            "lighthouses",
-            "stables",
-        ),
-        2,
-    )
+    noun, other = rng.sample(COUNTED, 2)
     scene = Scene("superlatives_quantifiers", "counts")
-    exact = (
-        "{x} has [exactly |]{v} {n}",
-        "there are {v} {n} in {x}",
-        "the number of {n} in {x} is {v}",
-        "{n} in {x} number {v}",
-        "one can count {v} {n} in {x}",
-    )
-    least = (
-        "{x} has at least {v} {n}",
-        "there are no fewer than {v} {n} in {x}",
-        "{x} has {v} or more {n}",
-        "there are {v} {n} in {x}, if not more",
-    )
-    most = (
-        "{x} has at most {v} {n}",
-        "there are no more than {v} {n} in {x}",
-        "{x} has {v} {n} or fewer",
-        "there are not more than {v} {n} in {x}",
-    )
     for prefix, place, what in (("", x, noun), ("noun_", x, other), ("place_", z, noun)):
-        say = lambda v: [str(v), spell(v)]  # noqa: E731
-        scene.add(f"{prefix}exact", exact, x=place, n=what, v=say(n))
-        scene.add(f"{prefix}more", exact, x=place, n=what, v=say(high))
-        scene.add(f"{prefix}least", least, x=place, n=what, v=say(n + 1))
-        scene.add(f"{prefix}most", most, x=place, n=what, v=say(high - 1))
-        scene.add(f"{prefix}least_low", least, x=place, n=what, v=say(low))
-        scene.add(f"{prefix}most_high", most, x=place, n=what, v=say(high + 1))
-        scene.support(
-            *(
-                (f"{prefix}{a}", f"{prefix}{b}")
-                for a, b in (
-                    ("more", "least"),
-                    ("exact", "most"),
-                    ("exact", "least_low"),
-                    ("more", "least_low"),
-                    ("exact", "most_high"),
-                    ("more", "most_high"),
-                    ("least", "least_low"),
-                    ("most", "most_high"),
-                )
-            )
-        )
+        for key, wording, value in (
+            ("exact", "exact", n),
+            ("more", "exact", high),
+            ("least", "least", n + 1),
+            ("most", "most", high - 1),
+            ("least_low", "least", low),
+            ("most_high", "most", high + 1),
+        ):
+            scene.add(f"{prefix}{key}", COUNTS[wording], x=place, n=what, v=[str(value), spell(value)])
+        scene.support(*((f"{prefix}{a}", f"{prefix}{b}") for a, b in COUNT_SUPPORTS))
         scene.contradict(*((f"{prefix}{a}", f"{prefix}{b}") for a, b in (("exact", "more"), ("exact", "least"), ("more", "most"))))
     return scene
 
