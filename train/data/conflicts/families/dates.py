@@ -19,7 +19,7 @@ ANNIVERSARY = (
     "{year} was the year in which people [celebrated|remembered] {event} of {e_of} exactly [{n}|{words_n}] years before",
 )
 SPAN = (
-    "[{n}|{words_n}] years [passed|went by] between {first} and {second}",
+    "[{n}|{words_n}] years lie between {first} and {second}",
     "{second} came [{n}|{words_n}] years after {first}",
     "{first} preceded {second} by [{n}|{words_n}] years",
     "from {first} to {second} it took [{n}|{words_n}] years",

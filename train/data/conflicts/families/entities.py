@@ -111,9 +111,8 @@ def towns(names: Names, rng: Random) -> Scene:
             "river": lambda: names.stem(),
             "founded": lambda: str(rng.randint(1100, 1890)),
             "mayor": names.person,
-            "university": names.stem,
+            "observatory": names.stem,
             "flood": lambda: str(rng.randint(1895, 2015)),
-            "sport": lambda: names.stem().lower(),
         }
         first, second = values[key](), values[key]()
         for prefix, w in places.items():

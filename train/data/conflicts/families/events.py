@@ -41,7 +41,7 @@ def _product(names: Names, rng: Random) -> tuple[str, str]:
 
 
 def _treaty(names: Names, rng: Random) -> tuple[str, str]:
-    return rng.choice((f"the Treaty of {names.town()}", f"the {names.town()} accord", f"the {names.town()} convention")), "treaty"
+    return rng.choice((f"the {names.town()} pact", f"the {names.town()} accord", f"the {names.town()} convention")), "treaty"
 
 
 def _club(names: Names, rng: Random) -> tuple[str, str]:

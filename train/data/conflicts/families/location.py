@@ -27,10 +27,10 @@ def _entity(kind: str, names: Names, rng: Random) -> str:
         "grave": names.person,
         "factory": names.company,
         "source": names.river,
-        "meeting": lambda: f"{names.town()} {rng.choice(('summit', 'congress', 'conference', 'games', 'trade fair'))}",
+        "meeting": lambda: f"{names.town()} {rng.choice(('synod', 'congress', 'conference', 'games', 'trade fair'))}",
         "wreck": names.stem,
         "battle": names.town,
-        "archive": lambda: f"the {names.stem()} {rng.choice(('collection', 'archive', 'seed bank', 'papers', 'codex', 'herbarium'))}",
+        "archive": lambda: f"the {names.stem()} {rng.choice(('archive', 'papers', 'codex', 'herbarium'))}",
     }
     return makers[kind]()
 
@@ -88,24 +88,9 @@ def invented_places(names: Names, rng: Random) -> Scene:
     kind = rng.choice([k for k in sorted(FIXED) if k != "wreck"])
     one, two = _entity(kind, names, rng), _entity(kind, names, rng)
     year = str(rng.randint(1920, 2019))
-    indoors = (
-        ("the north wing of {x} house", "the east tower of {x} castle")
-        if kind in ("institute", "archive", "meeting", "grave", "birth")
-        else ()
-    )
-    part = rng.choice(
-        (*indoors, "the old quarter of {x}", "the harbour district of {x}", "the west part of {x}", "the market square of {x}")
-    )
+    indoors = kind in ("institute", "archive", "meeting", "grave", "birth")
+    part, opposite, whole = rng.choice(PARTS["indoors"] + PARTS["town"] if indoors else PARTS["town"])
     x, z = names.town(), names.town()
-    opposite = (
-        part.replace("north", "§")
-        .replace("east", "%")
-        .replace("west part", "east part")
-        .replace("§", "south")
-        .replace("%", "west")
-        .replace("old quarter", "new quarter")
-    )
-    whole = "{x} house" if "house" in part else "{x} castle" if "castle" in part else "{x}"
     scene = Scene("location_containment", f"invented.{kind}")
     for prefix, e in (("", one), ("other_", two)):
         for name, place in (
@@ -117,7 +102,7 @@ def invented_places(names: Names, rng: Random) -> Scene:
             scene.add(f"{prefix}{name}", FIXED[kind], e=e, p=place, y=year)
         scene.support((f"{prefix}part", f"{prefix}whole"), (f"{prefix}elsewhere_part", f"{prefix}elsewhere"))
         scene.contradict(*((f"{prefix}{a}", f"{prefix}{b}") for a in ("part", "whole") for b in ("elsewhere", "elsewhere_part")))
-        if opposite != part:
+        if opposite:
             scene.add(f"{prefix}opposite", FIXED[kind], e=e, p=opposite.format(x=x), y=year)
             scene.contradict(*((f"{prefix}opposite", f"{prefix}{b}") for b in ("part", "elsewhere", "elsewhere_part")))
             scene.support((f"{prefix}opposite", f"{prefix}whole"))
@@ -129,6 +114,7 @@ def invented_places(names: Names, rng: Random) -> Scene:
     return scene
 
 
+PARTS = BANK["PARTS"]  # a part of a place, a disjoint part ("" for none), the whole
 LIES = BANK["LIES"]
 SHOWN = BANK["SHOWN"]
 UNSHOWN = BANK["UNSHOWN"]

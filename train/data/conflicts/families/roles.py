@@ -30,7 +30,6 @@ def _participants(kind: str, names: Names, rng: Random) -> list[str]:
         ),
         "species": lambda: f"the {names.stem()} {rng.choice(('owl', 'shark', 'spider', 'weasel', 'eel', 'wasp', 'beetle', 'crab'))}",
         "river": lambda: f"the {names.stem()}",
-        "band": lambda: rng.choice((f"the {names.stem()} Band", f"{names.stem()} and the Rats", f"the band {names.stem()}")),
     }
     drawn = []
     while len(drawn) < 2:
@@ -88,7 +87,7 @@ def makers(names: Names, rng: Random) -> Scene:
         "film": lambda: f"the film {names.title()}",
         "book": names.title,
         "bridge": lambda: names.place("bridge"),
-        "element": lambda: f"the {rng.choice(('gas', 'metal', 'element'))} {names.stem().lower()}ium",
+        "comet": lambda: f"the {rng.choice(('comet', 'asteroid', 'nebula'))} {names.stem()}",
         "trial": lambda: f"the {names.town()} trial",
         "expedition": lambda: f"the {names.stem()} expedition",
     }[kind]

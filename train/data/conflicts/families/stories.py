@@ -31,7 +31,6 @@ ORGS = [
     "Forum",
 ]
 FIELDS_OF_ORGS = [
-    "Fisheries",
     "Trade",
     "Postal",
     "River",

@@ -25,7 +25,7 @@ def _at(year: int):
             f"in [June|March|October] {year}",
             f"at the [end|beginning] of {year}",
             f"throughout {year}",
-            f"during the {year} [flood|elections|strike]",
+            f"during the {year} [elections|strike]",
         )
     )
 
@@ -39,9 +39,8 @@ def _period(first: int, last: int):
 def holders(names: Names, rng: Random) -> Scene:
     """Two rivals for a place that only one can hold: at one time they exclude each other, at different times not."""
     patterns, spec = rng.choice(HOLDERS)
-    x = names.town() if spec.startswith("town") else names.stem()
-    make = {"!": lambda: f"the {names.stem()} Tower", "#": names.town, "$": lambda: f"the {names.stem()}"}.get(spec[-1], names.person)
-    a, b = make(), make()
+    x = names.town() if spec == "town" else names.stem()
+    a, b = names.couple()
     start = rng.randint(1900, 1995)
     length = rng.randint(4, 18)
     inside = start + rng.randint(1, length - 1)
