@@ -70,7 +70,7 @@ SENTENTIAL_VERBS = words(
 # "Located in the hills, the town has ...": a state, so it keeps the tense of the sentence.
 STATIVE_PARTICIPLES = words(
     """
-    located situated known based named bordered surrounded considered dedicated set found nicknamed called titled
+    located situated used known based named bordered surrounded considered dedicated set found nicknamed called titled
     """
 )
 # Without an object these are passive, whatever the tagger says ("was born in Oslo and raised in Bergen").

@@ -230,8 +230,8 @@ class CredibilityPropagation(MessagePassing):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(rounds={self.rounds}, budget={self.budget}, step_size={float(self.step_size):.4g}, "
-            f"tau_accept={float(self.tau_accept):.4g}, scheduler={self.scheduler!r}, mode={self.mode!r})"
+            f"{type(self).__name__}(rounds={self.rounds}, budget={self.budget}, step_size={self.step_size.item():.4g}, "
+            f"tau_accept={self.tau_accept.item():.4g}, scheduler={self.scheduler!r}, mode={self.mode!r})"
         )
 
     @property
@@ -248,9 +248,9 @@ class CredibilityPropagation(MessagePassing):
         """Applies tau_q, tau_sim, tau_conf and the support cap (`arbgraph.propagation.edges`)."""
         return select_edges(
             graph,
-            tau_q=float(self.tau_q),
-            tau_sim=float(self.tau_sim),
-            tau_conf=float(self.tau_conf),
+            tau_q=self.tau_q.item(),
+            tau_sim=self.tau_sim.item(),
+            tau_conf=self.tau_conf.item(),
             support_cap=self.support_cap,
             support_cap_scope=self.support_cap_scope,
         )
