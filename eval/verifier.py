@@ -1,4 +1,4 @@
-"""Measuring a relation verifier: `python -m eval.verifier --checkpoint DIR --sets FILE... [--json OUT] [--record]`.
+"""Measuring a relation verifier: `python -m eval.verifier --checkpoint DIR --data FILE... [--json OUT] [--record]`.
 
 Every set is scored twice: in the given order (the first text is the evidence) and as the undirected verdict of both orders.
 """
@@ -79,7 +79,7 @@ def summary_rows(results: dict[str, Any]) -> list[list[str]]:
     rows = []
     for name, result in results["sets"].items():
         one, both = result["directed"], result["combined"]
-        numbers = [one["accuracy"], one["macro_f1"], one["ece"], both["accuracy"], both["macro_f1"], both["ece"], result["order_sensitivity"]]
+        numbers = [report[key] for report in (one, both) for key in ("accuracy", "macro_f1", "ece")] + [result["order_sensitivity"]]
         rows.append([name, str(one["n"]), *(f"{number:.3f}" for number in numbers)])
     return rows
 
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line, or `arguments` in its place."""
     parser = argparse.ArgumentParser(prog="python -m eval.verifier", description="Scores a relation verifier on labelled pairs.")
     parser.add_argument("--checkpoint", required=True, help="folder, shipped checkpoint, or folder of a Hugging Face pair classifier")
-    parser.add_argument("--sets", required=True, nargs="+", metavar="FILE", help=".jsonl, .jsonl.gz or .parquet files of pairs")
+    parser.add_argument("--data", required=True, nargs="+", metavar="FILE", help=".jsonl, .jsonl.gz or .parquet files of pairs")
     parser.add_argument("--json", metavar="OUT", help="write all results here")
     parser.add_argument("--record", action="store_true", help="write them into the checkpoint's card and metrics too")
     parser.add_argument("--limit", type=int, help="at most this many pairs per set")
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.record and not is_checkpoint(folder):
         parser.error(f"{folder}: results are recorded in an ArbGraph checkpoint only; use --json")
     verifier = RelationVerifier.load(folder, batch_size=options.batch_size, precision=options.precision)
-    results = evaluate(verifier, options.sets, options.limit)
+    results = evaluate(verifier, options.data, options.limit)
     table = Table(*HEADER, title=options.checkpoint)
     for row in summary_rows(results):
         table.add_row(*row)

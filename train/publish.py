@@ -123,8 +123,8 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         "",
         f"LoRA r {lora.r}, alpha {lora.lora_alpha} on {adapted} linear layers; AdamW, peak rate {recipe['lr']}, weight decay "
         f"{recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up then linear decay; batch {batch}, "
-        f"label smoothing {recipe['label_smoothing']}, class weights {module.class_weights}; saved after {metrics['pairs_seen']} of {trained} pairs, "
-        "where mean dev macro-F1 was best. `training.yaml` holds everything.",
+        f"label smoothing {recipe['label_smoothing']}, class weights {module.class_weights}; "
+        f"saved after {metrics['pairs_seen']} of {trained} pairs, where mean dev macro-F1 was best. `training.yaml` holds everything.",
         f"Trained {metrics['date']} on {metrics['hardware']}.",
         "",
         "## Dev sets (they chose the step and fitted the calibration)",
@@ -135,7 +135,7 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         "",
         "## Evaluation",
         "",
-        "Not recorded yet: `python -m eval.verifier --checkpoint DIR --sets FILE... --record` fills this section.",
+        "Not recorded yet: `python -m eval.verifier --checkpoint DIR --data FILE... --record` fills this section.",
         "",
         "## Limits",
         "",
