@@ -118,8 +118,8 @@ class RelationVerifier:
     def relate(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """The undirected relation of each pair: probabilities `[P, 3]` float32 (support, contradict, neutral) on the CPU.
 
-        Both reading orders are combined (`combine_orders`) and calibrated. Swapping the two texts of any pair gives bit-identical rows; equal
-        pairs are read once. Raises ValueError on an empty text.
+        Both reading orders are combined (`combine_orders`) and calibrated. Swapping the two texts of any pair gives bit-identical
+        rows; equal pairs are read once. Raises ValueError on an empty text.
         """
         if not pairs:
             return torch.zeros(0, 3)
