@@ -22,8 +22,8 @@ class EvidenceWeights:
 
     mass: float = 2.5
     credibility: float = 3.0
-    margin: float = 0.3
-    recency: float = 1.2
+    margin: float = 0.5
+    recency: float = 2.0
     specificity: float = 0.1
 
 
