@@ -135,8 +135,8 @@ def _refuse_long_documents(query: Query, where: str, limit: int | None) -> Query
         if limit is not None and len(document.text) > limit:
             return BadRecord(
                 where,
-                f"documents[{number}] (id {document.id!r}) has {len(document.text):,} characters, more than max_document_chars = {limit:,}; "
-                "split it into passages, or raise the setting",
+                f"documents[{number}] (id {document.id!r}) has {len(document.text):,} characters, "
+                f"more than max_document_chars = {limit:,}; split it into passages, or raise the setting",
             )
     return query
 

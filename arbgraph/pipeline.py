@@ -142,7 +142,7 @@ class ArbGraph:
         """Credibility over all graphs at once (the arbitrator sees a whole round in one batch), one trace per graph."""
         if not graphs:
             return []
-        batch = Batch.from_data_list(list(graphs), exclude_keys=["claims", "documents", "query"])
+        batch: Any = Batch.from_data_list(list(graphs), exclude_keys=["claims", "documents", "query"])
         batch.graphs, batch.claims = list(graphs), [claim for graph in graphs for claim in graph.claims]
         return self.propagation(batch, self.arbitrator).split(graphs)
 

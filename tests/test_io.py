@@ -143,7 +143,7 @@ def test_given_claims():
     item = parse_query({**GOOD, "claims": [{"id": 7, "text": " It  opened.", "document_ids": ["d1"]}, {"text": "No source."}]}, "f")
     assert isinstance(item, Query)
     assert item.claims is not None
-    assert [(c.id, c.text, c.document_ids) for c in item.claims][0] == ("7", "It opened.", ("d1",))
+    assert next((c.id, c.text, c.document_ids) for c in item.claims) == ("7", "It opened.", ("d1",))
     assert item.claims[1].document_ids == ()
 
 

@@ -34,8 +34,7 @@ def texts(claims) -> str:
 
 
 def claim_with(arbitration: Arbitration, *words: str):
-    (found,) = [c for c in arbitration.claims if all(word in c.text for word in words)]
-    return found
+    return next(c for c in arbitration.claims if all(word in c.text for word in words))
 
 
 def label_between(arbitration: Arbitration, first, second) -> str | None:
@@ -45,19 +44,23 @@ def label_between(arbitration: Arbitration, first, second) -> str | None:
 
 def test_east_asia_summit_membership_survives_and_the_homonym_is_filtered(arbitrated):
     arbitration = arbitrated["east_asia_summit"]
+    assert all(c.status == "validated" for c in arbitration.claims if "joined" in c.text and "2011" in c.text)
     assert claim_with(arbitration, "joined", "2011").status == "validated"
     for claim in arbitration.claims:
         if "alert-system" in claim.document_ids:
             assert claim.status == "filtered", claim.text
-    assert "2011" in arbitration.answer.text
-    assert "joined the East Asia Summit in 2011" in arbitration.answer.text
+    first = arbitration.answer.citations[0]
+    assert "joined the East Asia Summit in 2011" in arbitration.answer.text[first.start : first.end]
 
 
 def test_east_asia_summit_a_skipped_meeting_does_not_contradict_membership(arbitrated):
     arbitration = arbitrated["east_asia_summit"]
     skipped = claim_with(arbitration, "skipped")
-    for words in (("joined", "2011"), ("has been a member",)):
-        assert label_between(arbitration, claim_with(arbitration, *words), skipped) in ("neutral", "support", None)
+    membership = [c for c in arbitration.claims if ("joined" in c.text and "2011" in c.text) or "full member" in c.text]
+    assert len(membership) >= 2
+    for claim in membership:
+        assert label_between(arbitration, claim, skipped) in ("neutral", "support", None)
+    assert skipped.status == "validated"
 
 
 def test_copies_of_a_lie_count_once(arbitrated):

@@ -52,6 +52,7 @@ class HardChoices:
         """The `budget` active pairs of highest priority in every graph, `[E]`."""
         if self.layer.unlimited:
             return active
+        assert self.layer.budget is not None
         score = torch.where(active > 0, torch.round(priority.double(), decimals=TIE_DECIMALS), -torch.inf)
         order = self.ties[torch.argsort(score[self.ties], descending=True, stable=True)]
         return active * (rank_within(self.group, order) < self.layer.budget)

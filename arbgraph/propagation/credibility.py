@@ -173,6 +173,12 @@ class CredibilityPropagation(MessagePassing):
     tau_q: nn.Parameter
     tau_sim: nn.Parameter
     tau_conf: nn.Parameter
+    coupling: nn.Parameter
+    prior_bias: nn.Parameter
+    prior_sources: nn.Parameter
+    prior_relevance: nn.Parameter
+    prior_credibility: nn.Parameter
+    support_cap_scope: Literal["graph", "node"]
 
     def __init__(
         self,
@@ -215,7 +221,7 @@ class CredibilityPropagation(MessagePassing):
         self.rounds, self.budget, self.scheduler, self.early_stop, self.seed = rounds, budget, scheduler, early_stop, seed
         self.support_cap, self.support_cap_scope = support_cap, support_cap_scope
         self.mode, self.temperature, self.selection, self.gate, self.tie_slope = mode, temperature, selection, gate, tie_slope
-        self.temperatures = dict.fromkeys(TEMPERATURES, 1.0)
+        self.temperatures: dict[str, float] = dict.fromkeys(TEMPERATURES, 1.0)
         given = (step_size, tau_accept, tau_gate, tau_q, tau_sim, tau_conf, coupling)
         given += (prior_bias, prior_sources, prior_relevance, prior_credibility)
         for name, value in zip(LEARNABLE, given, strict=True):

@@ -57,7 +57,9 @@ def test_soft_approaches_exact_as_the_temperature_falls():
     graph = Batch.from_data_list([world(seed) for seed in range(20)])
     exact = CredibilityPropagation(**EXACT)(graph).s
     gaps = [
-        float((CredibilityPropagation(**EXACT, mode="soft", temperature=t, gate="sigmoid", selection="fermi")(graph).s - exact).abs().mean())
+        float(
+            (CredibilityPropagation(**EXACT, mode="soft", temperature=t, gate="sigmoid", selection="fermi")(graph).s - exact).abs().mean()
+        )
         for t in (1.0, 0.1, 0.01, 0.001)
     ]
     assert gaps == sorted(gaps, reverse=True)

@@ -24,7 +24,9 @@ from arbgraph.mining import similar_pairs
 from arbgraph.schema import Claim, Query, content_id
 
 
-def neutral_pairs(query: Query, extractor: SyntacticExtractor, encoder: SentenceEncoder, low: float, high: float) -> Iterator[dict[str, Any]]:
+def neutral_pairs(
+    query: Query, extractor: SyntacticExtractor, encoder: SentenceEncoder, low: float, high: float
+) -> Iterator[dict[str, Any]]:
     """Pairs of claims of one question's passages with cosine in [low, high], neither restating nor containing each other."""
     (extraction,) = extractor.extract([query.documents])
     claims: tuple[Claim, ...] = extraction.claims
