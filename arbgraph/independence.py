@@ -33,8 +33,9 @@ def source_groups(documents: Sequence[Document], copy_overlap: float) -> list[in
 
     Two documents are copies when they share at least `copy_overlap` of the word 5-grams of the shorter one (containment, so
     that a passage copied into a longer text counts), and no fewer than eight (or all of them, in a text that has fewer); or
-    when their words are the same. Case, punctuation, and 5-grams that hold only function words and page furniture ("view history tools") do not count. Copying is
-    transitive: a copy of a copy is the same source. A copy in which a figure was altered is still a copy.
+    when their words are the same. Case, punctuation, and 5-grams that hold only function words and page furniture ("view history
+    tools") do not count. Copying is transitive: a copy of a copy is the same source. A copy in which a figure was altered is
+    still a copy.
 
     Numbers follow the smallest hash of a group's texts, so they do not depend on the order of the documents. A `copy_overlap`
     above 1 leaves only documents of equal words together. Time grows with the text, and with the square of the number
