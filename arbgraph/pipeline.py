@@ -99,7 +99,12 @@ class ArbGraph:
 
     def arbitrate(self, queries: Sequence[Query]) -> list[Arbitration]:
         """Extract, align, construct, arbitrate, validate and write, for every query."""
-        graphs, diagnostics, failures = self.construct(queries)
+        return self.conclude(queries, *self.construct(queries))
+
+    def conclude(
+        self, queries: Sequence[Query], graphs: Sequence[EvidenceGraph], diagnostics: Sequence[dict[str, Any]], failures: Sequence[tuple]
+    ) -> list[Arbitration]:
+        """Arbitrate, validate and write on graphs that were constructed before; a sweep constructs once and concludes often."""
         traces = self.propagate(graphs)
         drafts = [
             _arbitration(query, graph, trace, counts, failed, self.settings)
