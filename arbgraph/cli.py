@@ -277,10 +277,13 @@ def _print_view(arbitration: Arbitration, limit: int = 12) -> None:
 def _print_settings() -> None:
     from rich.table import Table
 
-    table = Table("setting", *PROFILES, "meaning")
+    profiles = {profile: load_settings(profile) for profile in PROFILES}
+    table = Table("setting", "value", "meaning", box=None, padding=(0, 2, 0, 0))
     for name, field in Settings.model_fields.items():
-        values = [str(getattr(load_settings(profile), name)) for profile in PROFILES]
-        table.add_row(name, *values, field.description or "")
+        values = {profile: str(getattr(settings, name)) for profile, settings in profiles.items()}
+        same = len(set(values.values())) == 1
+        shown = values["default"] if same else "\n".join(f"{value} ({profile})" for profile, value in values.items())
+        table.add_row(name, shown, field.description or "")
     _console().print(table)
 
 

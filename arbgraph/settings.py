@@ -55,7 +55,9 @@ class Settings(BaseModel):
     step_size: float = Field(0.8, ge=0, description="eta, the logit moved by one gated verdict")
     tau_accept: float = Field(0.3, ge=0, le=1, description="acceptance threshold on p (Eq. 5)")
     tau_gate: float = Field(0.5, ge=0, le=1, description="confidence from which a verdict moves credibility")
-    scheduler: Literal["conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive"] = "conflict_aware"
+    scheduler: Literal["conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive"] = Field(
+        "conflict_aware", description="which active contradictions are arbitrated first"
+    )
     early_stop: bool = Field(False, description="stop when no pair is active or no verdict of a round passed the gate")
     seed: int = Field(0, description="seed of the random scheduler")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -220,6 +221,19 @@ def test_an_unknown_settings_key_and_a_missing_checkpoint(capsys, tmp_path):
     code, _, err = run(capsys, "verify", pairs, "--checkpoint", tmp_path / "nope")
     assert code == 2
     assert "nope" in err
+
+
+@pytest.mark.parametrize(("file", "change"), [("head.safetensors", b"damaged"), ("config.json", b'{"kind": "SomethingElse"}')])
+def test_a_damaged_and_a_foreign_checkpoint_are_refused(capsys, tmp_path, file, change):
+    folder, pairs = tmp_path / "checkpoint", tmp_path / "p.jsonl"
+    shutil.copytree(EXAMPLES.parent / "checkpoints" / "verifier-minilm", folder)
+    (folder / file).write_bytes(change)
+    pairs.write_text('{"claim_a": "a", "claim_b": "b"}\n', encoding="utf-8")
+    code, out, err = run(capsys, "verify", pairs, "--checkpoint", folder, "--json", tmp_path / "out.jsonl")
+    assert code == 2
+    assert str(folder) in err.replace(" ", "")
+    assert "Traceback" not in out + err
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_verify_adds_labels(capsys, tmp_path):
