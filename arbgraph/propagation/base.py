@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -98,7 +99,7 @@ def fixed_point(
     return state, iterations, ~running
 
 
-class Rival(nn.Module):
+class Rival(nn.Module, ABC):
     """Base of every propagation that is not Algorithm 1: one call of `solve` on the edges that the thresholds leave.
 
     Args:
@@ -171,9 +172,9 @@ class Rival(nn.Module):
             converged=solution.converged,
         )
 
+    @abstractmethod
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         """The scores of all claims, given the edges in force."""
-        raise NotImplementedError
 
     def weights(self, graph: EvidenceGraph) -> Tensor:
         """Weight c `[E]` of every pair."""

@@ -34,6 +34,11 @@ def tie_order(graph: EvidenceGraph) -> Tensor:
     return order[torch.argsort(graph.relation.amax(dim=-1)[order], descending=True, stable=True)]
 
 
+def accepts(edges: Edges, s: Tensor, tau_accept: Tensor) -> Tensor:
+    """Whether a kept claim's credibility reaches tau_accept (Eq. 5, non-strict), `[N]` boolean."""
+    return edges.kept & (s >= torch.logit(tau_accept.detach()) - ON_THRESHOLD)
+
+
 class HardChoices:
     """Algorithm 1's own choices on one graph or batch of graphs."""
 
@@ -66,8 +71,8 @@ class HardChoices:
         return torch.sign(verdict[:, 0] - verdict[:, 1])
 
     def accept(self, s: Tensor) -> Tensor:
-        """Whether a kept claim's credibility reaches tau_accept (non-strict), `[N]`."""
-        return self.kept * (s >= self.threshold - ON_THRESHOLD)
+        """`accepts` as numbers, `[N]`."""
+        return accepts(self.edges, s, self.layer.tau_accept).to(s)
 
 
 class SoftChoices:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.choices import HardChoices, SoftChoices, StraightThroughChoices, tie_order
+from arbgraph.propagation.choices import HardChoices, SoftChoices, StraightThroughChoices, accepts, tie_order
 from arbgraph.propagation.edges import Edges, graph_of, num_graphs, rank_within, select_edges
 from arbgraph.propagation.relaxation import GATES, SELECTIONS, Gate, Selection
 from arbgraph.settings import Settings
@@ -329,8 +329,7 @@ class CredibilityPropagation(MessagePassing):
             if self.early_stop:
                 running = running & (torch.bincount(batch[vote != 0], minlength=graphs) > 0)
         converged = ~running | (torch.bincount(batch[choose.active(s) > 0], minlength=graphs) == 0)
-        acceptance = choose.accept(s)
-        accepted = HardChoices(self, graph, edges).accept(s) > 0
+        acceptance, accepted = choose.accept(s), accepts(edges, s, self.tau_accept)
         return CredibilityTrace(
             torch.sigmoid(s), s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged, acceptance
         )

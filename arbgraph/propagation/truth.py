@@ -7,6 +7,7 @@ function on claim-source links and can be used without an evidence graph.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -209,9 +210,9 @@ class _FactFinder(_SourceMethod):
             raise ValueError(f"score {score!r} is not known; choose 'share' or 'belief'")
         self.score = score
 
+    @abstractmethod
     def update(self, trust: Tensor, belief: Tensor, links: Links, rivals: Arcs) -> tuple[Tensor, Tensor]:
         """One iteration, before normalisation."""
-        raise NotImplementedError
 
     def initial_belief(self, links: Links, rivals: Arcs, dtype: torch.dtype) -> Tensor:
         """B at iteration 0 `[N]`: 0.5 everywhere."""
@@ -399,9 +400,9 @@ class _SourceWeights(_SourceMethod):
     def __init__(self, *, tolerance: float = 1e-5, **options: Any) -> None:
         super().__init__(tolerance=tolerance, **options)
 
+    @abstractmethod
     def update(self, state: Tensor, links: Links, rivals: Arcs) -> tuple[Tensor, Tensor]:
         """One iteration: new source numbers `[S]` and p `[N]`."""
-        raise NotImplementedError
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         links, rivals = Links.of(graph, edges.kept), self.rivals(graph, edges)
