@@ -104,9 +104,9 @@ def _independent_mass(graph: EvidenceGraph, pairs: Tensor, support: Tensor, cont
     n, sources = graph.prior.numel(), int(graph.source_index[1].max()) + 1 if graph.source_index.numel() else 1
     side = graph.pair_index[:, pairs].T.flatten()  # a0, b0, a1, b1, ...
     rival = graph.pair_index[:, pairs].flip(0).T.flatten()
-    supporters = _Neighbours(graph, support, graph.relation[:, SUPPORT])
-    opponents = _Neighbours(graph, contradiction, graph.relation[:, CONTRADICT])
-    own = _Neighbours.of(graph.source_index[0], graph.source_index[1], torch.ones(graph.source_index.shape[1]), n)
+    supporters = Neighbours(graph, support, graph.relation[:, SUPPORT])
+    opponents = Neighbours(graph, contradiction, graph.relation[:, CONTRADICT])
+    own = Neighbours.of(graph.source_index[0], graph.source_index[1], torch.ones(graph.source_index.shape[1]), n)
 
     slots = torch.arange(side.numel(), device=side.device)
     speakers = [(slots, side, torch.ones(side.numel()))]
@@ -134,7 +134,7 @@ def _relation_balance(graph: EvidenceGraph, pairs: Tensor, support: Tensor, cont
     return torch.stack([total[a[pairs]], total[b[pairs]]], dim=-1) - signed[pairs].unsqueeze(-1)
 
 
-class _Neighbours:
+class Neighbours:
     """Weighted adjacency in compressed rows; `expand` lists the neighbours of many nodes at once."""
 
     def __init__(self, graph: EvidenceGraph, mask: Tensor, weight: Tensor) -> None:
@@ -142,7 +142,7 @@ class _Neighbours:
         self._fill(torch.cat([a, b]), torch.cat([b, a]), weight[mask].repeat(2), graph.prior.numel())
 
     @classmethod
-    def of(cls, row: Tensor, column: Tensor, weight: Tensor, rows: int) -> _Neighbours:
+    def of(cls, row: Tensor, column: Tensor, weight: Tensor, rows: int) -> Neighbours:
         table = cls.__new__(cls)
         table._fill(row, column, weight, rows)
         return table
