@@ -15,7 +15,8 @@ from arbgraph.encoder import SentenceEncoder
 from arbgraph.extraction.syntactic import Extraction, SyntacticExtractor
 from arbgraph.generation import ExtractiveWriter
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.credibility import Arbitrator, CredibilityPropagation, CredibilityTrace
+from arbgraph.propagation.credibility import CredibilityPropagation
+from arbgraph.propagation.trace import Arbitrator, CredibilityTrace
 from arbgraph.schema import (
     RELATION_LABELS,
     Answer,

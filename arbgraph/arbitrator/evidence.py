@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.credibility import Verdicts
+from arbgraph.propagation.trace import Verdicts
 from arbgraph.schema import CONTRADICT, SUPPORT
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from arbgraph.arbitrator.evidence import FEATURES, Neighbours, evidence_features
 from arbgraph.checkpoint import Checkpoint, CheckpointConfig, CheckpointError, load_checkpoint, save_checkpoint
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.credibility import Verdicts
+from arbgraph.propagation.trace import Verdicts
 from arbgraph.schema import CONTRADICT, SUPPORT
 
 KIND = "LearnedEvidenceArbitrator"

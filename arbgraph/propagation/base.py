@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.credibility import Arbitrator, CredibilityTrace
 from arbgraph.propagation.edges import Edges, graph_of, num_graphs, select_edges
+from arbgraph.propagation.trace import Arbitrator, CredibilityTrace
 from arbgraph.settings import Settings
 
 EdgeWeight = Literal["confidence", "one"]
