@@ -13,7 +13,7 @@ import torch
 
 from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpoint
 from arbgraph.schema import RELATION_LABELS
-from arbgraph.verifier.calibration import Calibration
+from arbgraph.verifier.calibration import VerifierCalibration
 from arbgraph.verifier.relation import KIND
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LIMITS = """\
 def publish_verifier(
     module: VerifierModule,
     counts: Sequence[Mapping[str, Any]],
-    calibration: Mapping[str, Calibration],
+    calibration: VerifierCalibration,
     reports: Mapping[str, Any],
     training: Mapping[str, Any],
     trained: int,
@@ -41,7 +41,7 @@ def publish_verifier(
     Args:
         module: the trained module; its `output` is the folder.
         counts: rows of the training mix (`Mix.counts`).
-        calibration: fitted on dev, for one reading order (`directed`) and the undirected verdict (`combined`).
+        calibration: fitted on dev.
         reports: dev reports by set, `uncalibrated` and `calibrated`.
         training: the complete training configuration, as plain data.
         trained: pairs that the whole run read; the module's own `pairs_seen` is where it was best.
@@ -57,8 +57,8 @@ def publish_verifier(
         id2label=dict(enumerate(RELATION_LABELS)),
         max_tokens=module.max_tokens,
         features=features,
-        settings={"head": "segment", "dropout": module.model.head.dropout.p},
-        calibration={kind: fitted.to_dict() for kind, fitted in calibration.items()},
+        settings=_settings(module),
+        calibration=calibration.to_dict(),
     )
     when = datetime.now(UTC).date().isoformat()
     metrics = {
@@ -75,19 +75,41 @@ def publish_verifier(
         module.output,
         config,
         head=module.model.head.state_dict(),
-        adapted=module.model.encoder,
+        adapted=None if module.full else module.model.encoder,
+        encoder=module.model.encoder.state_dict() if module.full else None,
         card=card,
         metrics=metrics,
         training=_plain({key: value for key, value in training.items() if key != "config"}),
     )
 
 
-def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
-    trained = metrics["pairs_trained"]
-    assert config.base is not None
+def _settings(module: VerifierModule) -> dict[str, Any]:
+    head = module.model.head
+    settings = {"head": "segment", "dropout": head.dropout.p, "anchor": head.anchor, "trained": "whole" if module.full else "adapter"}
+    if module.parent is not None:
+        settings["continued_from"] = {"name": module.parent.path.name, "files": module.parent.config.files}
+    return settings
+
+
+def _parent_lines(module: VerifierModule) -> list[str]:
+    if module.parent is None:
+        return []
+    return [f"Continued from `{module.parent.path.name}`: the data and limits on its card apply here too."]
+
+
+def _trained_part(module: VerifierModule) -> str:
+    """What of the base was trained, for the recipe."""
+    if module.full:
+        return f"The whole base trained, head rate {module.head_lr}"
     encoder: Any = module.model.encoder
     lora = encoder.peft_config["default"]
     adapted = sum(name.endswith(".lora_A") for name, _ in encoder.named_modules())
+    return f"LoRA r {lora.r}, alpha {lora.lora_alpha} on {adapted} linear layers"
+
+
+def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
+    trained = metrics["pairs_trained"]
+    assert config.base is not None
     data_rows = [
         f"| {row['name']} | {row['licence']} | {row['kept']} | {' / '.join(str(row[label]) for label in RELATION_LABELS)} "
         f"| {row['weight']} | {row['leaked']} / {row['conflicting']} / {row['duplicate']} |"
@@ -106,7 +128,7 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         f"# {name}",
         "",
         "Relation verifier of ArbGraph: two claims -> support, contradict, neutral, with calibrated probabilities.",
-        f"LoRA adapter and segment head on `{config.base.name}` (weights sha256 `{config.base.sha256[:16]}`), {features}.",
+        f"{'Fully trained encoder' if module.full else 'LoRA adapter'} and segment head on `{config.base.name}` (weights sha256 `{config.base.sha256[:16]}`), {features}.",
         "",
         "```python",
         "from arbgraph.verifier import RelationVerifier",
@@ -121,11 +143,12 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         "",
         "## Recipe",
         "",
-        f"LoRA r {lora.r}, alpha {lora.lora_alpha} on {adapted} linear layers; AdamW, peak rate {recipe['lr']}, weight decay "
+        f"{_trained_part(module)}; AdamW, peak rate {recipe['lr']}, weight decay "
         f"{recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up then linear decay; batch {batch}, "
         f"label smoothing {recipe['label_smoothing']}, class weights {module.class_weights}; "
         f"saved after {metrics['pairs_seen']} of {trained} pairs, where mean dev macro-F1 was best. `training.yaml` holds everything.",
         f"Trained {metrics['date']} on {metrics['hardware']}.",
+        *_parent_lines(module),
         "",
         "## Dev sets (they chose the step and fitted the calibration)",
         "",

@@ -10,11 +10,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from arbgraph.checkpoint import Checkpoint, CheckpointError, find_checkpoint, is_checkpoint, load_checkpoint
+from arbgraph.checkpoint import ADAPTER, ENCODER, Checkpoint, CheckpointError, find_checkpoint, is_checkpoint, load_checkpoint
 from arbgraph.encoder import length_sorted_batches
 from arbgraph.models import resolve_model, weights_sha256
 from arbgraph.schema import RELATION_LABELS
-from arbgraph.verifier.calibration import Calibration, combine_orders
+from arbgraph.verifier.backbone import load_backbone, load_config, load_tokenizer
+from arbgraph.verifier.calibration import CalibrationError, VerifierCalibration
 from arbgraph.verifier.labels import LabelError, label_columns
 from arbgraph.verifier.model import ClassifierModel, PairTokenizer, RelationModel, SegmentHead
 
@@ -31,8 +32,7 @@ class RelationVerifier:
         model: gives logits `[B, 3]` of a padded batch.
         tokenizer: pairs -> token ids.
         columns: which logit holds support, contradict and neutral.
-        calibration: of one reading order, applied to the logits in the project's column order.
-        combined_calibration: of the undirected verdict, applied to its log-probabilities.
+        calibration: of one reading order and of the undirected verdict, on logits in the project's column order.
         features: whether the head compares typed features beside the text.
         description: what `describe` returns.
         batch_size: pairs per forward pass.
@@ -44,15 +44,13 @@ class RelationVerifier:
         tokenizer: PairTokenizer,
         *,
         columns: Sequence[int] = (0, 1, 2),
-        calibration: Calibration | None = None,
-        combined_calibration: Calibration | None = None,
+        calibration: VerifierCalibration | None = None,
         features: bool = False,
         description: dict[str, Any] | None = None,
         batch_size: int = 64,
     ) -> None:
         self.model, self.tokenizer, self.columns = model, tokenizer, list(columns)
-        self.calibration = calibration or Calibration()
-        self.combined_calibration = combined_calibration or Calibration()
+        self.calibration = calibration or VerifierCalibration()
         self.features, self.batch_size = features, batch_size
         self.description = description or {}
         self.truncated = 0
@@ -102,11 +100,14 @@ class RelationVerifier:
         return verifier
 
     def describe(self) -> dict[str, Any]:
-        """Name, base, hashes, labels in column order, calibration, features, and the longest pair in tokens."""
+        """Name, base, hashes, labels in column order, calibration, features, and the longest pair in tokens.
+
+        `calibration.decision` holds the recommended `tau_conf` and thresholds, None where the checkpoint was calibrated without.
+        """
         return {
             **self.description,
             "labels": list(RELATION_LABELS),
-            "calibration": {"directed": self.calibration.to_dict(), "combined": self.combined_calibration.to_dict()},
+            "calibration": self.calibration.to_dict(),
             "max_tokens": self.tokenizer.max_tokens,
         }
 
@@ -132,7 +133,7 @@ class RelationVerifier:
 
     def combine(self, forward: Tensor, backward: Tensor) -> Tensor:
         """Calibrated log-probabilities `[P, 3]` of the undirected verdict, from those of both reading orders."""
-        return self.combined_calibration.log_probabilities(combine_orders(forward, backward))
+        return self.calibration.verdict(forward, backward)
 
     def directed(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """What the first text of each pair says about the second: probabilities `[P, 3]` float32, one reading order."""
@@ -140,7 +141,7 @@ class RelationVerifier:
 
     def log_probabilities(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """Calibrated log-probabilities `[P, 3]` float64 of one reading order."""
-        return self.calibration.log_probabilities(self.logits(pairs))
+        return self.calibration.directed.log_probabilities(self.logits(pairs))
 
     @torch.inference_mode()
     def logits(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
@@ -169,13 +170,20 @@ def _features(pairs: Sequence[tuple[str, str]]) -> Tensor:
     return comparison_features(pairs)
 
 
-def load_model(checkpoint: Checkpoint, *, offline: bool = True, base: str | None = None) -> tuple[RelationModel, PairTokenizer]:
-    """The network of a verified checkpoint, adapter not merged, and its tokenizer.
+def load_model(
+    checkpoint: Checkpoint, *, offline: bool = True, base: str | None = None, trainable: bool = False, dropout: float | None = None
+) -> tuple[RelationModel, PairTokenizer]:
+    """The network of a verified checkpoint, adapter not merged, and its tokenizer, in eval mode.
+
+    Args:
+        checkpoint: what `load_checkpoint` gave.
+        offline: never touch the network.
+        base: where the base now lives; None takes the recorded name.
+        trainable: the adapter takes gradients.
+        dropout: inside the encoder; None keeps the base's own.
 
     Raises CheckpointError on another base, other comparison features, or tensors that do not fit.
     """
-    from transformers import AutoModel, AutoTokenizer
-
     config = checkpoint.config
     if config.id2label is None or config.max_tokens is None:
         raise CheckpointError(f"{checkpoint.path}: config.json has no id2label or max_tokens; a verifier needs both")
@@ -189,15 +197,27 @@ def load_model(checkpoint: Checkpoint, *, offline: bool = True, base: str | None
                 "use the version that wrote it, or train again"
             )
     resolved = checkpoint.resolve_base(offline=offline, name=base)
-    encoder = AutoModel.from_pretrained(resolved.path, local_files_only=True, use_safetensors=True)
-    head = SegmentHead(encoder.config.hidden_size, features=len(config.features), dropout=float(config.settings.get("dropout", 0.0)))
+    base_config = load_config(resolved, dropout=dropout)
+    encoder = load_backbone(resolved, base_config)
+    whole = checkpoint.encoder()
+    # Checkpoints without an anchor are older than decoders as bases.
+    head = SegmentHead(
+        base_config.hidden_size,
+        features=len(config.features),
+        dropout=float(config.settings.get("dropout", 0.0)),
+        anchor=config.settings.get("anchor", "first"),
+    )
     try:
         head.load_state_dict(checkpoint.head())
     except RuntimeError as error:
         raise CheckpointError(f"{checkpoint.path}: head.safetensors does not fit the head in config.json: {error}") from error
-    adapted = checkpoint.adapt(encoder) if "adapter_model.safetensors" in config.files else encoder
-    tokenizer = AutoTokenizer.from_pretrained(resolved.path, local_files_only=True)
-    return RelationModel(adapted, head).eval(), PairTokenizer(tokenizer, config.max_tokens)
+    if whole is not None:
+        try:
+            encoder.load_state_dict(whole)
+        except RuntimeError as error:
+            raise CheckpointError(f"{checkpoint.path}: {ENCODER} does not fit its base {resolved.name}: {error}") from error
+    adapted = checkpoint.adapt(encoder, trainable=trainable) if ADAPTER in config.files else encoder
+    return RelationModel(adapted, head).eval(), PairTokenizer(load_tokenizer(resolved, base_config), config.max_tokens)
 
 
 def _load_own(folder: Path, offline: bool, base: str | None) -> RelationVerifier:
@@ -213,8 +233,7 @@ def _load_own(folder: Path, offline: bool, base: str | None) -> RelationVerifier
         model,
         tokenizer,
         columns=_columns(config.id2label, folder),
-        calibration=Calibration.from_dict(config.calibration["directed"]) if config.calibration else None,
-        combined_calibration=Calibration.from_dict(config.calibration["combined"]) if config.calibration else None,
+        calibration=read_calibration(checkpoint),
         features=bool(config.features),
         description={
             "name": folder.name,
@@ -224,6 +243,14 @@ def _load_own(folder: Path, offline: bool, base: str | None) -> RelationVerifier
             "features": list(config.features),
         },
     )
+
+
+def read_calibration(checkpoint: Checkpoint) -> VerifierCalibration:
+    """The calibration of a checkpoint, older ones included. Raises CheckpointError on a malformed block."""
+    try:
+        return VerifierCalibration.from_dict(checkpoint.config.calibration)
+    except CalibrationError as error:
+        raise CheckpointError(f"{checkpoint.path}: {error}; get the folder again, or recalibrate it with train.calibrate") from error
 
 
 def _columns(id2label: Mapping[int, str], folder: Path) -> list[int]:
