@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
@@ -93,6 +93,7 @@ def test_no_graphs(tmp_path):
     assert load_graphs(tmp_path / "set.safetensors") == []
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5)), max_size=5))
 def test_round_trip_of_random_sets(tmp_path_factory, sizes):
     path = tmp_path_factory.mktemp("sets") / "set.safetensors"

@@ -9,27 +9,12 @@ import torch
 from torch import Tensor
 
 from arbgraph.schema import RELATION_LABELS
+from eval.metrics.calibration import expected_calibration_error
 
 
 def confusion_matrix(predicted: Tensor, gold: Tensor, classes: int) -> Tensor:
     """Counts `[classes, classes]` long: row = gold, column = predicted, of two `[N]` long tensors."""
     return torch.bincount(gold * classes + predicted, minlength=classes * classes).reshape(classes, classes)
-
-
-def expected_calibration_error(probabilities: Tensor, gold: Tensor, bins: int = 15) -> float:
-    """Mean gap between confidence and accuracy over equal-width confidence bins, weighted by bin size; in [0, 1].
-
-    Args:
-        probabilities: `[N, C]`, rows summing to 1.
-        gold: `[N]` long.
-
-    Source: Guo et al., ICML 2017, Eq. 3.
-    """
-    confidence, predicted = probabilities.double().max(-1)
-    correct = (predicted == gold).double()
-    which = (confidence * bins).ceil().long().clamp(1, bins) - 1
-    gap = torch.zeros(bins, dtype=torch.float64).index_add_(0, which, correct - confidence)
-    return float(gap.abs().sum() / len(gold))
 
 
 def classification_report(probabilities: Tensor, gold: Tensor, names: Sequence[str] = RELATION_LABELS) -> dict[str, Any]:
@@ -40,13 +25,14 @@ def classification_report(probabilities: Tensor, gold: Tensor, names: Sequence[s
         gold: `[N]` long in [0, C).
         names: the C class names.
 
-    Returns `n`, `accuracy`, `macro_f1`, `ece` (15 bins), `confusion` (row = gold) and `per_class` with precision, recall, f1 and
-    support. Macro-F1 averages the classes that occur in `gold`: a two-way set has no F1 for the third. A ratio with nothing
+    Returns `n`, `accuracy`, `macro_f1`, `ece` (of the confidence in the prediction, 15 bins), `confusion` (row = gold) and
+    `per_class` with precision, recall, f1 and support. Macro-F1 averages the classes that occur in `gold`: a two-way set has no F1 for the third. A ratio with nothing
     below the line is 0. Raises ValueError on no rows or a shape mismatch.
     """
     if len(gold) == 0 or probabilities.shape != (len(gold), len(names)):
         raise ValueError(f"expected probabilities [N, {len(names)}] and N > 0 labels, got {tuple(probabilities.shape)} and {len(gold)}")
-    counts = confusion_matrix(probabilities.argmax(-1), gold, len(names))
+    confidence, predicted_class = probabilities.double().max(-1)
+    counts = confusion_matrix(predicted_class, gold, len(names))
     hits, predicted, present = counts.diagonal().double(), counts.sum(0).double(), counts.sum(1).double()
     precision, recall = _ratio(hits, predicted), _ratio(hits, present)
     f1 = _ratio(2 * hits, predicted + present)
@@ -58,7 +44,7 @@ def classification_report(probabilities: Tensor, gold: Tensor, names: Sequence[s
         "n": len(gold),
         "accuracy": float(hits.sum() / len(gold)),
         "macro_f1": float(f1[present > 0].mean()),
-        "ece": expected_calibration_error(probabilities, gold),
+        "ece": expected_calibration_error(confidence.clamp(max=1), predicted_class == gold),
         "confusion": counts.tolist(),
         "per_class": per_class,
     }

@@ -1,0 +1,147 @@
+"""Significance: by hand, against scipy, and under the null."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from eval.metrics.significance import (
+    bootstrap_weights,
+    difference_of,
+    holm,
+    mcnemar_exact,
+    paired_bootstrap,
+    paired_permutation,
+    permutation_p,
+    sign_flips,
+)
+
+few = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=8)
+
+
+def test_permutation_is_exact_for_few_questions():
+    # Differences 1, 1, 1: of 8 sign patterns only the two unanimous ones reach |mean| = 1.
+    assert paired_permutation(torch.ones(3), torch.zeros(3)) == pytest.approx(2 / 8)
+    # Differences 3, 1, -1: |sum| >= 3 for +3+1-1, +3-1+1, +3+1+1 and their negatives: 6 of 8.
+    assert paired_permutation(torch.tensor([3.0, 1.0, 0.0]), torch.tensor([0.0, 0.0, 1.0])) == pytest.approx(6 / 8)
+    assert paired_permutation(torch.ones(20), torch.zeros(20)) == pytest.approx(2 / 2**20)
+
+
+def test_permutation_of_many_questions_draws():
+    assert paired_permutation(torch.ones(60), torch.zeros(60)) == pytest.approx(1 / 10_001)
+    draw = torch.Generator().manual_seed(3)
+    a, b = torch.rand(40, generator=draw), torch.rand(40, generator=draw) + 0.1
+    expected = stats.permutation_test(
+        (a.numpy(), b.numpy()),
+        lambda x, y, axis: (x - y).mean(axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=20_000,
+        rng=0,
+    )
+    assert paired_permutation(a, b) == pytest.approx(expected.pvalue, abs=0.02)
+
+
+@settings(deadline=None)
+@given(few, st.data())
+def test_exact_permutation_agrees_with_enumeration(a, data):
+    b = data.draw(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=len(a), max_size=len(a)))
+    d = [x - y for x, y in zip(a, b, strict=True)]
+    flips = list(itertools.product((1, -1), repeat=len(d)))
+    share = sum(abs(sum(s * x for s, x in zip(flip, d, strict=True))) >= abs(sum(d)) for flip in flips) / len(flips)
+    assert paired_permutation(torch.tensor(a), torch.tensor(b)) == pytest.approx(share)
+
+
+def test_bootstrap_by_its_formula():
+    a, b = torch.tensor([1.0, 0.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0, 0.0])
+    found = paired_bootstrap(a, b)
+    assert found is not None
+    samples = bootstrap_weights(4) @ (a - b).double() / 4
+    at_most, at_least = int((samples <= 0).sum()), int((samples >= 0).sum())
+    assert found.difference == pytest.approx(0.5)
+    assert found.p == pytest.approx(2 * min((1 + at_most) / 10_001, (1 + at_least) / 10_001))
+    # d* = 0 has probability (1/2)^4, so p is near 2/16.
+    assert found.p == pytest.approx(0.125, abs=0.02)
+    assert (found.low, found.high, found.n) == (0.0, 1.0, 4)
+
+
+def test_bootstrap_interval_agrees_with_scipy():
+    draw = torch.Generator().manual_seed(1)
+    a, b = torch.rand(200, generator=draw).double(), torch.rand(200, generator=draw).double()
+    found = paired_bootstrap(a, b)
+    assert found is not None
+    expected = stats.bootstrap(
+        ((a - b).numpy(),), lambda x, axis: x.mean(axis), method="percentile", n_resamples=10_000, rng=0
+    ).confidence_interval
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.004)
+
+
+def test_equal_systems_differ_by_nothing():
+    a = torch.linspace(0, 1, 50)
+    found = paired_bootstrap(a, a)
+    assert found is not None
+    assert (found.difference, found.low, found.high, found.p) == (0, 0, 0, 1)
+    assert paired_permutation(a, a) == 1
+
+
+def test_weights_count_questions_and_keep_strata():
+    weights = bootstrap_weights(5, 200, seed=1, strata=[0, 0, 1, 1, 1])
+    assert set(weights[:, :2].sum(1).tolist()) == {2.0}
+    assert set(weights[:, 2:].sum(1).tolist()) == {3.0}
+    assert weights.equal(bootstrap_weights(5, 200, seed=1, strata=[0, 0, 1, 1, 1]))
+    assert not weights.equal(bootstrap_weights(5, 200, seed=2, strata=[0, 0, 1, 1, 1]))
+
+
+def test_strata_compare_the_macro_mean():
+    a, b = torch.tensor([1.0, 1.0, 1.0, 0.0]), torch.zeros(4)
+    found = paired_bootstrap(a, b, strata=[0, 0, 0, 1])
+    assert found is not None
+    # Stratum means 1 and 0. Every resample within strata gives the same.
+    assert (found.difference, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_undefined_resamples_are_counted():
+    found = difference_of(torch.tensor([0.1, math.nan, 0.3]), 0.2, 7)
+    assert found is not None
+    assert (found.undefined, found.n) == (1, 7)
+    assert difference_of(torch.tensor([math.nan]), 0.2, 7) is None
+    assert paired_bootstrap(torch.tensor([]), torch.tensor([])) is None
+    assert paired_permutation(torch.tensor([]), torch.tensor([])) is None
+
+
+def test_refuses_unpaired_values():
+    with pytest.raises(ValueError, match="one length"):
+        paired_bootstrap(torch.ones(2), torch.ones(3))
+    with pytest.raises(ValueError, match="finite"):
+        paired_permutation(torch.tensor([math.nan]), torch.ones(1))
+    with pytest.raises(ValueError, match="strata"):
+        paired_bootstrap(torch.ones(2), torch.ones(2), strata=[0])
+
+
+def test_sign_flips_enumerate_or_draw():
+    assert sorted(map(tuple, sign_flips(2).tolist())) == [(-1, -1), (-1, 1), (1, -1), (1, 1)]
+    assert sign_flips(21).shape == (10_000, 21)
+    assert permutation_p(torch.tensor([0.5, -0.5, 0.1]), 0.5, exact=False) == pytest.approx(3 / 4)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30))
+def test_mcnemar_agrees_with_the_binomial_test(rows):
+    a, b = torch.tensor([x for x, _ in rows], dtype=torch.bool), torch.tensor([y for _, y in rows], dtype=torch.bool)
+    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
+    expected = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
+    assert mcnemar_exact(a, b) == pytest.approx(expected)
+
+
+def test_holm_by_hand():
+    # Sorted .01, .02, .04: times 3, 2, 1 gives .03, .04, .04.
+    assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
+    assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
