@@ -27,7 +27,8 @@ def classification_report(probabilities: Tensor, gold: Tensor, names: Sequence[s
 
     Returns `n`, `accuracy`, `macro_f1`, `ece` (of the confidence in the prediction, 15 bins), `confusion` (row = gold) and
     `per_class` with precision, recall, f1 and support. Macro-F1 averages the classes that occur in
-    `gold`: a two-way set has no F1 for the third. A ratio with nothing below the line is 0. Raises ValueError on no rows or a shape mismatch.
+    `gold`: a two-way set has no F1 for the third. A ratio with nothing below the line is 0.
+    Raises ValueError on no rows or a shape mismatch.
     """
     if len(gold) == 0 or probabilities.shape != (len(gold), len(names)):
         raise ValueError(f"expected probabilities [N, {len(names)}] and N > 0 labels, got {tuple(probabilities.shape)} and {len(gold)}")
