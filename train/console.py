@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from lightning.pytorch.utilities import rank_zero_only
 from rich.console import Console
 from rich.table import Table
 
@@ -13,8 +14,15 @@ from rich.table import Table
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
+@rank_zero_only
+def say(text: str) -> None:
+    """Prints a line, from the first process only."""
+    console.print(text)
+
+
+@rank_zero_only
 def show_rows(title: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints rows that share their keys as a table."""
+    """Prints rows that share their keys as a table, from the first process only."""
     table = Table(title=title)
     for name in rows[0]:
         table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right")

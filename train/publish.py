@@ -128,7 +128,8 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         f"# {name}",
         "",
         "Relation verifier of ArbGraph: two claims -> support, contradict, neutral, with calibrated probabilities.",
-        f"{'Fully trained encoder' if module.full else 'LoRA adapter'} and segment head on `{config.base.name}` (weights sha256 `{config.base.sha256[:16]}`), {features}.",
+        f"{'Whole encoder' if module.full else 'LoRA adapter'} and segment head on `{config.base.name}` "
+        f"(weights sha256 `{config.base.sha256[:16]}`), {features}.",
         "",
         "```python",
         "from arbgraph.verifier import RelationVerifier",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -58,23 +58,31 @@ class PairTokenizer:
         return {**inputs, "segments": segments}
 
 
+Anchor = Literal["first", "last"]
+
+
 class SegmentHead(nn.Module):
     """Three relation logits from token states: compares the mean of the first segment with the mean of the second.
 
-    LayerNorm of [first token, mean(a), mean(b), |mean(a) - mean(b)|, mean(a) * mean(b)], then two linear layers. Comparison
+    LayerNorm of [anchor token, mean(a), mean(b), |mean(a) - mean(b)|, mean(a) * mean(b)], then two linear layers. Comparison
     features, when used, are standardised, projected to 64 and joined before the first linear layer.
 
     Args:
         hidden: H, width of the encoder.
         features: F, number of comparison features; 0 uses none.
         dropout: before the last layer.
+        anchor: the token whose state stands for the whole pair: the first, as encoders are trained, or the last, the only one that
+            has seen both texts where attention looks to the left alone. mean(b) has then seen the first text, and mean(a) not the second.
     """
 
     feature_mean: Tensor
     feature_scale: Tensor
 
-    def __init__(self, hidden: int, *, features: int = 0, dropout: float = 0.1) -> None:
+    def __init__(self, hidden: int, *, features: int = 0, dropout: float = 0.1, anchor: Anchor = "first") -> None:
         super().__init__()
+        if anchor not in get_args(Anchor):
+            raise ValueError(f"anchor {anchor!r}; choose one of {', '.join(get_args(Anchor))}")
+        self.anchor: Anchor = anchor
         self.norm = nn.LayerNorm(5 * hidden)
         self.features = features
         if features:
@@ -91,10 +99,13 @@ class SegmentHead(nn.Module):
         self.feature_mean.copy_(features.mean(0))
         self.feature_scale.copy_(torch.where(scale > 1e-6, scale, torch.ones_like(scale)))
 
-    def forward(self, states: Tensor, segments: Tensor, features: Tensor | None = None) -> Tensor:
-        """Logits `[B, 3]` of token states `[B, L, H]`, segments `[B, L]` and features `[B, F]`."""
+    def forward(self, states: Tensor, segments: Tensor, features: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """Logits `[B, 3]` of token states `[B, L, H]`, segments `[B, L]` and features `[B, F]`.
+
+        `mask` `[B, L]` is 1 on tokens and 0 on right padding; only the last-token anchor needs it.
+        """
         first, second = (_segment_mean(states, segments == part) for part in (0, 1))
-        joint = self.norm(torch.cat([states[:, 0], first, second, (first - second).abs(), first * second], dim=-1))
+        joint = self.norm(torch.cat([self._anchored(states, mask), first, second, (first - second).abs(), first * second], dim=-1))
         if self.features:
             if features is None:
                 raise ValueError(f"this head compares {self.features} features; none were given")
@@ -102,6 +113,13 @@ class SegmentHead(nn.Module):
             standard = ((features - self.feature_mean) / self.feature_scale).clamp(-5, 5)
             joint = torch.cat([joint, nn.functional.gelu(self.compare(standard))], dim=-1)
         return self.classify(self.dropout(nn.functional.gelu(self.mix(joint))))
+
+    def _anchored(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        if self.anchor == "first":
+            return states[:, 0]
+        if mask is None:
+            raise ValueError("the last-token anchor needs the attention mask; none was given")
+        return states[torch.arange(len(states), device=states.device), mask.sum(1).long() - 1]
 
 
 def _segment_mean(states: Tensor, mask: Tensor) -> Tensor:
@@ -120,7 +138,8 @@ class RelationModel(nn.Module):
         """Logits `[B, 3]` of a padded batch (`PairTokenizer.batch`, plus `features` `[B, F]` where the head compares)."""
         inputs = {key: value for key, value in batch.items() if key not in ("segments", "features")}
         states = self.encoder(**inputs).last_hidden_state
-        return self.head(states.to(self.head.norm.weight.dtype), batch["segments"], batch.get("features"))
+        states = states.to(self.head.norm.weight.dtype)
+        return self.head(states, batch["segments"], batch.get("features"), batch.get("attention_mask"))
 
 
 class ClassifierModel(nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from arbgraph.verifier.labels import LabelError, parse_label
 
 # field -> the column names tried in turn when no map is given
 COLUMNS: dict[str, tuple[str, ...]] = {"a": ("premise", "claim_a"), "b": ("hypothesis", "claim_b"), "label": ("label",)}
+
+# What a label map says of rows without a usable label.
+DROP = "drop"
 
 
 class PairFileError(ValueError):
@@ -43,16 +46,44 @@ def read_pairs(path: str | Path, columns: Mapping[str, str] | None = None) -> li
 
     Raises PairFileError on a missing or empty file, another format, a missing column, an empty text or an unknown label.
     """
+    return label_rows(file_rows(path), str(path), columns)[0]
+
+
+def label_rows(
+    rows: Iterable[dict[str, Any]], where: str, columns: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
+) -> tuple[list[LabelledPair], int]:
+    """Rows as labelled pairs, in order, and how many rows the label map dropped.
+
+    Args:
+        rows: one mapping per pair.
+        where: what the rows belong to, named in errors.
+        columns: see `read_pairs`.
+        labels: this set's own label names -> the project's, tried before the common aliases; `drop` leaves rows of that label out.
+
+    Raises PairFileError as `read_pairs` does, and when no row is left.
+    """
+    own = {_label_key(name): label for name, label in (labels or {}).items()}
+    pairs, dropped = [], 0
+    for number, row in enumerate(rows, start=1):
+        pair = _pair(row, f"{where}: row {number}", columns or {}, own)
+        if pair is None:
+            dropped += 1
+        else:
+            pairs.append(pair)
+    if not pairs:
+        raise PairFileError(f"{where}: holds no pairs" + (f" besides {dropped} that the label map drops" if dropped else ""))
+    return pairs, dropped
+
+
+def _label_key(name: object) -> str:
+    return str(name).strip().lower()
+
+
+def file_rows(path: str | Path) -> Iterator[dict[str, Any]]:
+    """The rows of a `.jsonl`, `.jsonl.gz` or `.parquet` file. Raises PairFileError on a missing file, another format or a bad line."""
     path = Path(path)
     if not path.is_file():
         raise PairFileError(f"{path}: no such file; give a .jsonl, .jsonl.gz or .parquet file of pairs")
-    pairs = [_pair(row, f"{path}: row {number}", columns or {}) for number, row in enumerate(_rows(path), start=1)]
-    if not pairs:
-        raise PairFileError(f"{path}: holds no pairs")
-    return pairs
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
@@ -74,7 +105,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _pair(row: dict[str, Any], where: str, columns: Mapping[str, str]) -> LabelledPair:
+def _pair(row: dict[str, Any], where: str, columns: Mapping[str, str], labels: Mapping[str, str]) -> LabelledPair | None:
     found: dict[str, Any] = {}
     for field, defaults in COLUMNS.items():
         names = (columns[field],) if field in columns else defaults
@@ -83,13 +114,16 @@ def _pair(row: dict[str, Any], where: str, columns: Mapping[str, str]) -> Labell
             has = ", ".join(sorted(row))
             raise PairFileError(f"{where}: no column {' or '.join(names)} (has {has}); map it with `columns: {{{field}: NAME}}`")
         found[field] = row[name]
+    named = labels.get(_label_key(found["label"]), found["label"])
+    if named == DROP:
+        return None
     for field in ("a", "b"):
         if not isinstance(found[field], str) or not found[field].strip():
             raise PairFileError(f"{where}: text {field} is empty")
     try:
-        label = parse_label(found["label"])
+        label = parse_label(named)
     except LabelError as error:
-        raise PairFileError(f"{where}: {error}") from error
+        raise PairFileError(f"{where}: {error}; map a set's own names with `labels: {{NAME: support}}`") from error
     meta = row.get("meta") if isinstance(row.get("meta"), dict) else {}
     category = row.get("category") or (meta or {}).get("category") or ""
     equivalent = row.get("equivalent", (meta or {}).get("equivalent", False))

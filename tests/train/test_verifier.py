@@ -51,6 +51,7 @@ def arguments(root: Path, base: Path, name: str, *, epochs: int = 2, **model) ->
         "trainer": {
             "accelerator": "cpu",
             "devices": 1,
+            "precision": "32-true",
             "max_epochs": epochs,
             "gradient_clip_val": 1.0,
             "num_sanity_val_steps": 0,

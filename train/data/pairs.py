@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,65 +16,11 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from arbgraph.models import resolve_model
 from arbgraph.schema import RELATION_LABELS, RelationLabel
-from arbgraph.verifier.labels import parse_label
+from arbgraph.verifier.backbone import load_tokenizer
 from arbgraph.verifier.model import EncodedPairs, PairTokenizer
-from arbgraph.verifier.pairs import LabelledPair, read_pairs
-from train.console import show_rows
-
-
-@dataclass
-class PairSource:
-    """One file of pairs in the mix.
-
-    Args:
-        path: `.jsonl`, `.jsonl.gz` or `.parquet`, relative to the data root.
-        name: shown in logs and on the card; by default the folder's name.
-        weight: how often each pair is seen per epoch; 0.5 draws half of them anew every epoch.
-        cap: at most this many pairs, chosen by a hash of the text, so a smaller cap is a subset of a larger one.
-        columns: which column holds `a`, `b` and `label`; null finds the usual names.
-        licence: of the data, for the card.
-        reversible: labels that still hold when a pair is read backwards. Contradiction always does; neutral does where the second
-            text is about something else, not where it only says more than the first.
-        undirected: all labels hold for both orders, and dev scores are taken after combining them.
-        calibrate: whether a dev set takes part in calibration.
-    """
-
-    path: str
-    name: str = ""
-    weight: float = 1.0
-    cap: int | None = None
-    columns: dict[str, str] | None = None
-    licence: str = "not stated"
-    reversible: list[str] = field(default_factory=lambda: ["contradict"])
-    undirected: bool = False
-    calibrate: bool = True
-
-    def __post_init__(self) -> None:
-        self.name = self.name or Path(self.path).parent.name or Path(self.path).stem
-        if self.weight <= 0:
-            raise ValueError(f"{self.path}: weight {self.weight} must be above 0; leave the file out instead")
-        self._holds_backwards = set(RelationLabel) if self.undirected else {parse_label(label) for label in self.reversible}
-
-    def allowed_backwards(self, pair: LabelledPair) -> list[bool]:
-        """Which labels `[3]` the pair may have when read backwards.
-
-        Where the label need not hold, one thing is still known: the reverse of a support or neutral pair is no contradiction.
-        """
-        if pair.label in self._holds_backwards or pair.equivalent:
-            return [name == pair.label for name in RELATION_LABELS]
-        return [name != RelationLabel.CONTRADICT for name in RELATION_LABELS]
-
-    def read(self, root: str | Path) -> list[LabelledPair]:
-        """The pairs of the file, cut to `cap`, in file order."""
-        pairs = read_pairs(Path(root) / self.path, self.columns)
-        if self.cap is None or len(pairs) <= self.cap:
-            return pairs
-        chosen = sorted(range(len(pairs)), key=lambda row: (_digest(pairs[row]), row))[: self.cap]
-        return [pairs[row] for row in sorted(chosen)]
-
-
-def _digest(pair: LabelledPair) -> str:
-    return hashlib.sha256(f"{pair.a}\x1f{pair.b}\x1f{pair.label}".encode()).hexdigest()
+from arbgraph.verifier.pairs import LabelledPair
+from train.console import say, show_rows
+from train.data.sources import PairSource
 
 
 def pair_key(pair: LabelledPair) -> tuple[str, str]:
@@ -96,18 +41,19 @@ class Mix:
     @property
     def labels(self) -> Tensor:
         """`[N]` long, in column order."""
-        return torch.tensor([RELATION_LABELS.index(pair.label) for pair in self.pairs])
+        return label_tensor(self.pairs)
 
 
-def build_mix(sources: Sequence[PairSource], root: str | Path, held_out: set[tuple[str, str]]) -> Mix:
+def build_mix(sources: Sequence[PairSource], root: str | Path, held_out: set[tuple[str, str]], *, offline: bool = True) -> Mix:
     """Reads all sources; drops pairs that are held out, repeated, or labelled in two ways, and counts each kind per source.
 
     Args:
-        sources: the files; of a repeated pair the first is kept.
+        sources: the sets; of a repeated pair the first is kept.
         root: data root.
         held_out: keys (`pair_key`) of every dev and test pair.
+        offline: never touch the network.
     """
-    read = [source.read(root) for source in sources]
+    read = [source.read(root, offline=offline) for source in sources]
     # The ordered texts decide here: a pair and its reverse may rightly differ in label.
     labels: dict[tuple[str, str], set[RelationLabel]] = {}
     for pairs in read:
@@ -131,7 +77,14 @@ def build_mix(sources: Sequence[PairSource], root: str | Path, held_out: set[tup
                 mix.pairs.append(pair)
                 mix.source.append(number)
                 mix.backwards.append(source.allowed_backwards(pair))
-        row = {"name": source.name, "licence": source.licence, "read": len(pairs), **count, "kept": kept.total()}
+        row = {
+            "name": source.name,
+            "licence": source.licence,
+            "read": len(pairs),
+            "unlabelled": source.dropped,
+            **count,
+            "kept": kept.total(),
+        }
         mix.counts.append(row | {label: kept[label] for label in RELATION_LABELS} | {"weight": source.weight})
     return mix
 
@@ -139,7 +92,8 @@ def build_mix(sources: Sequence[PairSource], root: str | Path, held_out: set[tup
 class PairDataset(Dataset[dict[str, Any]]):
     """Items are addressed by `(row, swapped)`, so the sampler decides the reading order and a resumed epoch repeats it.
 
-    `allowed` is a `[3]` mask of the labels that the item may have: its own, or what `backwards` says when swapped.
+    `allowed` is a `[3]` mask of the labels that the item may have: its own, or what `backwards` says when swapped. A key
+    `(row, None)` is a filler, for a process without a pair of its own in a batch: it allows no label and weighs nothing.
     """
 
     def __init__(self, pairs: Sequence[LabelledPair], backwards: Sequence[list[bool]] | None = None) -> None:
@@ -148,9 +102,11 @@ class PairDataset(Dataset[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self.pairs)
 
-    def __getitem__(self, key: tuple[int, bool]) -> dict[str, Any]:
+    def __getitem__(self, key: tuple[int, bool | None]) -> dict[str, Any]:
         row, swapped = key
         pair = self.pairs[row]
+        if swapped is None:
+            return {"texts": (pair.a, pair.b), "allowed": [False] * len(RELATION_LABELS), "row": row}
         if not swapped:
             return {"texts": (pair.a, pair.b), "allowed": [name == pair.label for name in RELATION_LABELS], "row": row}
         if self.backwards is None:
@@ -183,19 +139,25 @@ class PairCollator:
         return batch
 
 
-class BucketSampler(Sampler[list[tuple[int, bool]]]):
+Keys = list[tuple[int, bool | None]]
+
+
+class BucketSampler(Sampler[Keys]):
     """Batches of similar length: shuffle, sort by length inside windows, shuffle the batches. Padding is what costs on a CPU.
 
     The plan of an epoch is a function of seed and epoch alone, and `position` makes an interrupted epoch continue where it was.
+    Several processes walk through one plan, each taking its share of every batch, so that together they take the steps
+    that one process would take.
 
     Args:
         mix: pairs with their sources.
         lengths: tokens per pair.
         weights: by source, how often a pair is seen per epoch.
-        batch_size: pairs per batch.
+        batch_size: pairs per batch, of all processes together.
         swap: by label in column order, the chance that a pair is read backwards.
         window: batches per sorting window.
         seed: of everything random here.
+        rank, processes: which of how many processes this one is.
     """
 
     def __init__(
@@ -208,7 +170,10 @@ class BucketSampler(Sampler[list[tuple[int, bool]]]):
         swap: Sequence[float] = (0.0, 0.0, 0.0),
         window: int = 20,
         seed: int = 0,
+        rank: int = 0,
+        processes: int = 1,
     ) -> None:
+        self.rank, self.processes = rank, processes
         self.lengths, self.batch_size, self.window, self.seed = torch.tensor(lengths), batch_size, window, seed
         self.swap_chance = torch.tensor([swap[label] for label in mix.labels.tolist()])
         source = torch.tensor(mix.source)
@@ -228,8 +193,8 @@ class BucketSampler(Sampler[list[tuple[int, bool]]]):
         """Says which epoch `__iter__` walks through next."""
         self.epoch = epoch
 
-    def plan(self, epoch: int) -> list[list[tuple[int, bool]]]:
-        """All batches of an epoch, in order."""
+    def plan(self, epoch: int) -> list[Keys]:
+        """All batches of an epoch, in order, of all processes together."""
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
         drawn = []
         for weight, rows in zip(self.weights, self.groups, strict=True):
@@ -239,7 +204,7 @@ class BucketSampler(Sampler[list[tuple[int, bool]]]):
         rows = torch.cat(drawn)
         rows = rows[torch.randperm(len(rows), generator=generator)]
         swapped = torch.rand(len(rows), generator=generator) < self.swap_chance[rows]
-        batches: list[list[tuple[int, bool]]] = []
+        batches: list[Keys] = []
         for start in range(0, len(rows), self.window * self.batch_size):
             block = slice(start, start + self.window * self.batch_size)
             order = self.lengths[rows[block]].argsort(stable=True)
@@ -247,11 +212,16 @@ class BucketSampler(Sampler[list[tuple[int, bool]]]):
             batches += [ordered[first : first + self.batch_size] for first in range(0, len(ordered), self.batch_size)]
         return [batches[number] for number in torch.randperm(len(batches), generator=generator).tolist()]
 
-    def __iter__(self) -> Iterator[list[tuple[int, bool]]]:
+    def __iter__(self) -> Iterator[Keys]:
         start, batches = self.position, self.plan(self.epoch)
         for number, batch in enumerate(batches[start:], start=start + 1):
             self.position = number % len(batches)
-            yield batch
+            yield share(batch, self.rank, self.processes)
+
+
+def share(batch: Keys, rank: int, processes: int) -> Keys:
+    """The part of a batch that one process takes: every `processes`-th pair, or a filler where the batch is smaller than that."""
+    return batch[rank::processes] or [(batch[0][0], None)]
 
 
 def quiet_loader(dataset: PairDataset, batches: Any, collate: PairCollator) -> DataLoader:
@@ -259,7 +229,7 @@ def quiet_loader(dataset: PairDataset, batches: Any, collate: PairCollator) -> D
     return DataLoader(dataset, batch_sampler=batches, collate_fn=collate, generator=torch.Generator())
 
 
-def length_order(lengths: Sequence[int], batch_size: int) -> list[list[tuple[int, bool]]]:
+def length_order(lengths: Sequence[int], batch_size: int) -> list[Keys]:
     """Every row once, unswapped, longest first: the batches of an evaluation."""
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     return [[(row, False) for row in order[start : start + batch_size]] for start in range(0, len(order), batch_size)]
@@ -269,11 +239,13 @@ class VerifierData(L.LightningDataModule):
     """The training mix, the dev sets, and the pairs that must not be trained on.
 
     Args:
-        train: files of the mix.
-        dev: files that choose the checkpoint and calibrate it.
-        held_out: more files (test sets) whose pairs are removed from the mix, in either order.
+        train: sets of the mix; `fit` needs them.
+        dev: sets that choose the checkpoint and calibrate it.
+        test: sets that the `test` command scores. Their pairs are never trained on.
+        held_out: more sets (files, or sources as above) whose pairs are removed from the mix, in either order.
         root: folder that all paths are relative to.
-        batch_size: pairs per training batch.
+        offline: read hub datasets from folders and the local cache only.
+        batch_size: pairs per training batch and process.
         eval_batch_size: pairs per dev batch.
         window: batches per length-sorting window.
         swap: chance that a training pair is read backwards, by label (support, contradict, neutral); what its label then says
@@ -284,10 +256,12 @@ class VerifierData(L.LightningDataModule):
 
     def __init__(
         self,
-        train: list[PairSource],
-        dev: list[PairSource],
-        held_out: list[str] | None = None,
+        train: list[PairSource] | None = None,
+        dev: list[PairSource] | None = None,
+        test: list[PairSource] | None = None,
+        held_out: list[str | PairSource] | None = None,
         root: str = "data",
+        offline: bool = True,
         batch_size: int = 32,
         eval_batch_size: int = 64,
         window: int = 20,
@@ -298,7 +272,8 @@ class VerifierData(L.LightningDataModule):
         comparison: bool = False,
     ) -> None:
         super().__init__()
-        self.train, self.dev, self.held_out, self.root = train, dev, held_out or [], root
+        self.train, self.dev, self.test, self.root, self.offline = train or [], dev or [], test or [], root, offline
+        self.held_out = [PairSource(source) if isinstance(source, str) else source for source in held_out or []]
         self.batch_size, self.eval_batch_size, self.window, self.seed = batch_size, eval_batch_size, window, seed
         self.swap = swap or [0.2, 0.5, 0.5]
         if len(self.swap) != 3 or not all(0 <= chance <= 1 for chance in self.swap):
@@ -306,57 +281,96 @@ class VerifierData(L.LightningDataModule):
         self.base, self.max_tokens, self.comparison = base, max_tokens, comparison
         self.mix = Mix()
         self.dev_pairs: list[list[LabelledPair]] = []
+        self.test_pairs: list[list[LabelledPair]] = []
+
+    def prepare_data(self) -> None:
+        """Nothing: every process reads the sets itself, and `datasets` locks its cache."""
 
     def setup(self, stage: str | None = None) -> None:
-        """Reads all files once and reports what was dropped."""
-        if self.dev_pairs:
-            return
-        from transformers import AutoTokenizer
+        """Reads what the stage needs, once, and reports what was dropped. Raises ValueError when the stage has no sets."""
+        needed = {"fit": ("train", "dev"), "validate": ("dev",), "test": ("test",)}.get(stage or "", ())
+        for kind in needed:
+            if not getattr(self, kind):
+                raise ValueError(f"{stage} needs data.{kind}: give at least one set")
+        if not hasattr(self, "collator"):
+            resolved = resolve_model(self.base, offline=self.offline)
+            self.tokenizer = PairTokenizer(load_tokenizer(resolved), self.max_tokens)
+            self.collator = PairCollator(self.tokenizer, comparison=self.comparison)
+        if not self.dev_pairs and stage != "test":
+            self.dev_pairs = [self._read(source) for source in self.dev]
+            self._report_missing_labels()
+        if not self.test_pairs and stage in ("fit", "test"):
+            self.test_pairs = [self._read(source) for source in self.test]
+        if stage == "fit" and not self.mix.pairs:
+            held_out = (*self.dev_pairs, *self.test_pairs, *(self._read(source) for source in self.held_out))
+            keys = {pair_key(pair) for pairs in held_out for pair in pairs}
+            self.mix = build_mix(self.train, self.root, keys, offline=self.offline)
+            if not self.mix.pairs:
+                raise ValueError(f"the training mix is empty: all pairs were dropped ({self.mix.counts})")
+            encoded = self.tokenizer.encode([(pair.a, pair.b) for pair in self.mix.pairs])
+            self.lengths, self.truncated = encoded.lengths, sum(encoded.truncated)
+            show_rows("training mix", self.mix.counts)
+            if self.truncated:
+                say(f"{self.truncated} of {len(self.mix.pairs)} training pairs are longer than {self.max_tokens} tokens and lose their end")
 
-        path = resolve_model(self.base).path
-        self.tokenizer = PairTokenizer(AutoTokenizer.from_pretrained(path, local_files_only=True), self.max_tokens)
-        self.collator = PairCollator(self.tokenizer, comparison=self.comparison)
-        self.dev_pairs = [source.read(self.root) for source in self.dev]
-        if stage != "fit":
-            return
-        keys = {pair_key(pair) for pairs in self.dev_pairs for pair in pairs}
-        for path in self.held_out:
-            keys |= {pair_key(pair) for pair in PairSource(path).read(self.root)}
-        self.mix = build_mix(self.train, self.root, keys)
-        self.lengths = self.tokenizer.encode([(pair.a, pair.b) for pair in self.mix.pairs]).lengths
-        show_rows("training mix", self.mix.counts)
+    def _read(self, source: PairSource) -> list[LabelledPair]:
+        return source.read(self.root, offline=self.offline)
+
+    def _report_missing_labels(self) -> None:
+        for source, pairs in zip(self.dev, self.dev_pairs, strict=True):
+            missing = [name for name in RELATION_LABELS if not any(pair.label == name for pair in pairs)]
+            if missing:
+                say(f"dev set {source.name} has no {' and no '.join(missing)} pair: its macro-F1 is over the labels it has")
 
     @property
     def dev_labels(self) -> list[Tensor]:
         """Per dev set, the labels `[N]` in column order."""
-        return [torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs]) for pairs in self.dev_pairs]
+        return [label_tensor(pairs) for pairs in self.dev_pairs]
 
     def label_counts(self) -> Tensor:
         """Pairs per label and epoch, `[3]`, after weighting."""
         weights = torch.tensor([self.train[number].weight for number in self.mix.source])
         return torch.zeros(3).index_add_(0, self.mix.labels, weights)
 
+    @property
+    def _place(self) -> tuple[int, int]:
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer is not None else (0, 1)
+
     def train_dataloader(self) -> DataLoader:
+        rank, processes = self._place
         sampler = BucketSampler(
             self.mix,
             self.lengths,
             weights=[source.weight for source in self.train],
-            batch_size=self.batch_size,
+            batch_size=self.batch_size * processes,
             swap=self.swap,
             window=self.window,
             seed=self.seed,
+            rank=rank,
+            processes=processes,
         )
         return quiet_loader(PairDataset(self.mix.pairs, self.mix.backwards), sampler, self.collator)
 
     def val_dataloader(self) -> list[DataLoader]:
+        return self._loaders(self.dev, self.dev_pairs)
+
+    def test_dataloader(self) -> list[DataLoader]:
+        return self._loaders(self.test, self.test_pairs)
+
+    def _loaders(self, sources: Sequence[PairSource], sets: Sequence[list[LabelledPair]]) -> list[DataLoader]:
         loaders = []
-        for source, pairs in zip(self.dev, self.dev_pairs, strict=True):
+        rank, processes = self._place
+        for source, pairs in zip(sources, sets, strict=True):
             # An undirected set is read in both orders: the reversed pairs follow the given ones.
             backwards = [LabelledPair(pair.b, pair.a, pair.label) for pair in pairs] if source.undirected else []
             both = [*pairs, *backwards]
             batches = length_order([len(pair.a) + len(pair.b) for pair in both], self.eval_batch_size)
-            loaders.append(quiet_loader(PairDataset(both), batches, self.collator))
+            # Every process takes its share of every batch, so that all make equally many forward passes.
+            shares = [share(batch, rank, processes) for batch in batches]
+            loaders.append(quiet_loader(PairDataset(both), shares, self.collator))
         return loaders
 
-    def test_dataloader(self) -> list[DataLoader]:
-        return self.val_dataloader()
+
+def label_tensor(pairs: Sequence[LabelledPair]) -> Tensor:
+    """The labels of pairs, `[N]` long, in column order."""
+    return torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs])
