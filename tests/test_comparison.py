@@ -409,7 +409,8 @@ def test_features_have_the_documented_shape_and_range():
 
 
 def check_mirror(a: str, b: str) -> None:
-    forth, back = comparison_features([(a, b), (b, a)])
+    forth, back = comparison_features([(a, b)])[0], comparison_features([(b, a)])[0]
+    assert torch.equal(comparison_features([(a, b), (b, a), (a, b)]), torch.stack([forth, back, forth]))
     assert ((forth >= 0) & (forth <= 1)).all()
     columns = [COMPARISON_FEATURES.index(mirrored(name)) for name in COMPARISON_FEATURES]
     differing = [COMPARISON_FEATURES[i] for i in (forth != back[columns]).nonzero().flatten().tolist()]

@@ -181,12 +181,9 @@ def _form(facts: ClaimFacts, word: str) -> str:
 def _prefixed(word: str, others: frozenset[str]) -> set[str]:
     """Words that differ from this one by a negative prefix alone (authorised, unauthorised)."""
     known = common_words()
-    return {
-        other
-        for other in others
-        for prefix in _PREFIXES
-        if len(min(word, other, key=len)) > 3 and (other == prefix + word or word == prefix + other) and min(word, other, key=len) in known
-    }
+    longer = {prefix + word for prefix in _PREFIXES} if len(word) > 3 and word in known else set()
+    shorter = {word.removeprefix(prefix) for prefix in _PREFIXES if word.startswith(prefix)}
+    return longer & others | {other for other in shorter & others if len(other) > 3 and other in known}
 
 
 def exchanged_words(a: ClaimFacts, b: ClaimFacts) -> tuple[list[str], list[str]]:

@@ -109,6 +109,17 @@ Columns that end in `_a` or `_b` or start with `a_in_b` or `b_in_a` change place
 A trained checkpoint depends on this list: columns are only ever appended.
 """
 
+
+def _other_side(name: str) -> str:
+    """The column that takes this one's place when the claims change places."""
+    for one, other in (("a_in_b", "b_in_a"), ("b_in_a", "a_in_b")):
+        if name.startswith(one):
+            return name.replace(one, other)
+    return name[:-1] + {"a": "b", "b": "a"}[name[-1]] if name.endswith(("_a", "_b")) else name
+
+
+_SWAPPED = [COMPARISON_FEATURES.index(_other_side(name)) for name in COMPARISON_FEATURES]
+
 # Statuses that cannot both be the last word on one thing.
 _OPPOSED_STATUS = (("start", "end"), ("holds", "past"), ("member", "end"), ("holds", "planned"))
 
@@ -250,8 +261,19 @@ def _features(a: str, b: str) -> dict[str, float]:
 
 
 def comparison_features(pairs: Sequence[tuple[str, str]]) -> Tensor:
-    """The features of claim pairs (a, b), `[P, F]` float32 in [0, 1], with the columns of COMPARISON_FEATURES."""
+    """The features of claim pairs (a, b), `[P, F]` float32 in [0, 1], with the columns of COMPARISON_FEATURES.
+
+    A pair that occurs in both orders is compared once.
+    """
     import torch
 
-    rows = [[features[name] for name in COMPARISON_FEATURES] for features in (_features(a, b) for a, b in pairs)]
-    return torch.tensor(rows, dtype=torch.float32).reshape(len(pairs), len(COMPARISON_FEATURES))
+    rows: dict[tuple[str, str], list[float]] = {}
+    for a, b in pairs:
+        if (a, b) in rows:
+            continue
+        if (back := rows.get((b, a))) is not None:
+            rows[a, b] = [back[column] for column in _SWAPPED]
+        else:
+            features = _features(a, b)
+            rows[a, b] = [features[name] for name in COMPARISON_FEATURES]
+    return torch.tensor([rows[pair] for pair in pairs], dtype=torch.float32).reshape(len(pairs), len(COMPARISON_FEATURES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<!\d)\d{1,3}(?: \d{3})+(?!\d)|\d+(?:\.\d+)?)"
@@ -13,8 +13,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A word, number, code (letters with digits) or symbol: its lower case, its form in the text and its place."""
 
     kind: str
