@@ -14,7 +14,7 @@ from torch import Tensor
 
 from arbgraph.checkpoint import Checkpoint
 from arbgraph.models import ResolvedModel, resolve_model
-from arbgraph.verifier.calibration import CalibrationError, DevScores, VerifierCalibration, calibrate_verifier
+from arbgraph.verifier.calibration import DevScores, VerifierCalibration, calibrate_verifier
 from arbgraph.verifier.model import RelationModel
 from arbgraph.verifier.pairs import LabelledPair
 from arbgraph.verifier.relation import read_calibration
@@ -339,17 +339,10 @@ def labelled_scores(sources: Sequence[PairSource], sets: Sequence[list[LabelledP
 def calibrate(data: VerifierData, logits: Sequence[Tensor]) -> VerifierCalibration:
     """One reading order fitted on every dev set, the verdict on the undirected sets; every set counts alike.
 
-    Sets with `calibrate: false` are left out. Dev sets that lack a label cannot bound its bias: then only temperatures are fitted,
-    and a line says so.
+    Sets with `calibrate: false` are left out. `train.calibrate` offers more, on any dev files.
     """
     chosen = [one for source, one in zip(data.dev, dev_scores(data, logits), strict=True) if source.calibrate]
-    if not chosen:
-        return VerifierCalibration()
-    try:
-        return calibrate_verifier(chosen)
-    except CalibrationError as error:
-        say(f"calibration: {error}; fitted temperatures alone")
-        return calibrate_verifier(chosen, method="temperature")
+    return calibrate_verifier(chosen) if chosen else VerifierCalibration()
 
 
 class Throughput(L.Callback):

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from arbgraph.schema import CONTRADICT, NEUTRAL, RELATION_LABELS, SUPPORT
 
-Method = Literal["vector", "temperature"]
+Method = Literal["temperature", "vector"]
+Spread = tuple[float, float, float]
 # Where the verdict lies between the smaller (-1), the geometric mean (0) and the larger (1) of both orders, by label: a pair
 # supports when either text entails the other; contradiction and neutrality hold for both orders or for neither.
-STATED_SPREAD = (1.0, 0.0, 0.0)
+STATED_SPREAD: Spread = (1.0, 0.0, 0.0)
 
 
 class CalibrationError(ValueError):
@@ -90,7 +91,7 @@ class VerifierCalibration:
 
     directed: Calibration = Calibration()
     combined: Calibration = Calibration()
-    spread: tuple[float, float, float] = STATED_SPREAD
+    spread: Spread = STATED_SPREAD
     decision: Decision | None = None
 
     def verdict(self, forward: Tensor, backward: Tensor) -> Tensor:
@@ -133,7 +134,7 @@ def _from_label(values: Mapping[str, Any]) -> tuple[float, float, float]:
     return support, contradict, neutral
 
 
-def combine_orders(forward: Tensor, backward: Tensor, spread: tuple[float, float, float] = STATED_SPREAD) -> Tensor:
+def combine_orders(forward: Tensor, backward: Tensor, spread: Spread = STATED_SPREAD) -> Tensor:
     """One undirected verdict from the log-probabilities of both reading orders, `[P, 3]` each; returns log-probabilities `[P, 3]`.
 
     Each label's score is the mean of both log-probabilities plus `spread` times half their distance, and the three are
@@ -144,14 +145,15 @@ def combine_orders(forward: Tensor, backward: Tensor, spread: tuple[float, float
     return (middle + half * torch.tensor(spread, dtype=middle.dtype)).log_softmax(-1)
 
 
-def fit_calibration(logits: Tensor, labels: Tensor, weights: Tensor | None = None, method: Method = "vector") -> Calibration:
-    """Temperature and bias that minimise the (weighted) negative log-likelihood; never worse than no calibration.
+def fit_calibration(logits: Tensor, labels: Tensor, weights: Tensor | None = None, method: Method = "temperature") -> Calibration:
+    """Calibration that minimises the (weighted) negative log-likelihood; never worse than no calibration.
 
     Args:
         logits: `[N, 3]` in the project's column order.
         labels: `[N]` long.
         weights: `[N]`, for example to count every data set alike; None counts every row alike.
-        method: `vector` fits temperature and bias, `temperature` the temperature alone.
+        method: `temperature` keeps every decision and carries over to other sets; `vector` fits a bias too, which follows the label
+            shares of the dev sets and suits text like theirs.
 
     Raises CalibrationError when there is no row, or `vector` has no row of some label: its bias would have no bound.
     """
@@ -161,48 +163,58 @@ def fit_calibration(logits: Tensor, labels: Tensor, weights: Tensor | None = Non
 
     def calibrated() -> Tensor:
         # Softmax is blind to a common shift, so the neutral bias stays 0 and the fit has one solution.
-        bias = torch.cat([raw[1:], raw.new_zeros(1)]) if method == "vector" else 0.0
-        return (scores / raw[0].exp() + bias).log_softmax(-1)
+        return (scores / raw[0].exp() + torch.nn.functional.pad(raw[1:], (0, 4 - len(raw)))).log_softmax(-1)
 
     if not _minimise(raw, calibrated, labels, weights):
         return Calibration()
     log_temperature, *bias = raw.detach().tolist()
-    first, second = bias or (0.0, 0.0)
-    return Calibration(math.exp(log_temperature), (first, second, 0.0))
+    return _calibration(log_temperature, bias)
 
 
 def fit_verdict(
-    forward: Tensor, backward: Tensor, labels: Tensor, weights: Tensor | None = None, method: Method = "vector"
-) -> tuple[tuple[float, float, float], Calibration]:
-    """`spread` and calibration of the undirected verdict that minimise the (weighted) negative log-likelihood together.
+    forward: Tensor,
+    backward: Tensor,
+    labels: Tensor,
+    weights: Tensor | None = None,
+    method: Method = "temperature",
+    *,
+    learn_spread: bool = False,
+) -> tuple[Spread, Calibration]:
+    """`spread` and calibration of the undirected verdict.
 
     Args:
         forward, backward: `[N, 3]` calibrated log-probabilities of both reading orders.
-        labels, weights, method: as in `fit_calibration`; `temperature` keeps the stated spread.
+        labels, weights, method: as in `fit_calibration`.
+        learn_spread: fit the spread too, between -1 and 1; else it is the stated one.
 
-    Never worse than the stated spread, with or without a calibration of its own. Raises CalibrationError as `fit_calibration`.
+    Never less likely than the stated spread, with or without a calibration of its own. Raises CalibrationError as `fit_calibration`.
     """
     stated = fit_calibration(combine_orders(forward, backward), labels, weights, method)
-    if method == "temperature":
+    if not learn_spread:
         return STATED_SPREAD, stated
     middle, half = (forward + backward).double() / 2, (forward - backward).double().abs() / 2
-    start = [math.log(stated.temperature), *stated.bias[:2], 1.5, 0.0, 0.0]
+    start = [1.5, 0.0, 0.0, math.log(stated.temperature), *(stated.bias[:2] if method == "vector" else ())]
     raw = torch.tensor(start, dtype=torch.float64, requires_grad=True)
 
     def calibrated() -> Tensor:
         # Between the smaller and the larger of both orders: beyond, less support in one order would make the verdict surer.
-        score = middle + half * raw[3:].tanh()
-        return (score / raw[0].exp() + torch.cat([raw[1:3], raw.new_zeros(1)])).log_softmax(-1)
+        score = (middle + half * raw[:3].tanh()) / raw[3].exp()
+        return (score + torch.nn.functional.pad(raw[4:], (0, 7 - len(raw)))).log_softmax(-1)
 
     _minimise(raw, calibrated, labels, _normalised(weights, len(labels)))
-    log_temperature, first, second, *leanings = raw.detach().tolist()
-    support, contradict, neutral = map(math.tanh, leanings)
-    spread, fitted = (support, contradict, neutral), Calibration(math.exp(log_temperature), (first, second, 0.0))
+    support, contradict, neutral, log_temperature, *bias = raw.detach().tolist()
+    spread = (math.tanh(support), math.tanh(contradict), math.tanh(neutral))
+    fitted = _calibration(log_temperature, bias)
     learned = VerifierCalibration(combined=fitted, spread=spread).verdict(forward, backward)
     before = VerifierCalibration(combined=stated).verdict(forward, backward)
     if likelihood(learned, labels, weights) >= likelihood(before, labels, weights):
         return spread, fitted
     return STATED_SPREAD, stated
+
+
+def _calibration(log_temperature: float, bias: Sequence[float]) -> Calibration:
+    first, second = bias or (0.0, 0.0)
+    return Calibration(math.exp(log_temperature), (first, second, 0.0))
 
 
 def likelihood(log_probabilities: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
@@ -257,14 +269,20 @@ class DevScores:
 
 
 def calibrate_verifier(
-    sets: Sequence[DevScores], method: Method = "vector", *, equal_sets: bool = True, beta: float = 0.5
+    sets: Sequence[DevScores],
+    method: Method = "temperature",
+    *,
+    learn_spread: bool = False,
+    equal_sets: bool = True,
+    beta: float = 0.5,
 ) -> VerifierCalibration:
     """The whole block: one reading order on every set, then the verdict and its decisions on the sets read in both orders.
 
     Args:
         sets: dev sets; without one that was read backwards the verdict keeps its defaults and no decision is chosen, nor is one
             without support and contradiction pairs.
-        method: `vector` or `temperature`, for order and verdict alike.
+        method: of `fit_calibration`, for order and verdict alike.
+        learn_spread: of `fit_verdict`.
         equal_sets: every set counts alike, whatever its size; else every pair does.
         beta: of `choose_decision`.
 
@@ -285,7 +303,7 @@ def calibrate_verifier(
     labels, weights = pooled([one for one, _ in both])
     forward = directed.log_probabilities(torch.cat([one.forward for one, _ in both]))
     backward = directed.log_probabilities(torch.cat([scores for _, scores in both]))
-    spread, combined = fit_verdict(forward, backward, labels, weights, method)
+    spread, combined = fit_verdict(forward, backward, labels, weights, method, learn_spread=learn_spread)
     fitted = VerifierCalibration(directed, combined, spread)
     if not bool((labels != NEUTRAL).any()):
         return fitted
@@ -293,8 +311,8 @@ def calibrate_verifier(
 
 
 def _require_labels(labels: Tensor, method: Method) -> None:
-    if method not in ("vector", "temperature"):
-        raise CalibrationError(f"method {method!r} is unknown; choose vector or temperature")
+    if method not in get_args(Method):
+        raise CalibrationError(f"method {method!r} is unknown; choose one of {', '.join(get_args(Method))}")
     if not len(labels):
         raise CalibrationError("there is no dev pair to calibrate on")
     missing = [name for number, name in enumerate(RELATION_LABELS) if not bool((labels == number).any())]
