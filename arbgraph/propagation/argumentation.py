@@ -9,11 +9,11 @@ edge weight c_ij) and an influence (how alpha_i moves the base score w_i).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.base import Arcs, Rival, Solution, fixed_point, groups_of
@@ -103,7 +103,7 @@ def final_strength(
     *,
     semantics: Semantics = "quadratic_energy",
     solver: Solver = "damped",
-    damping: float = 0.5,
+    damping: float | Tensor = 0.5,
     tolerance: float = 1e-6,
     max_iterations: int = 500,
     batch: Tensor | None = None,
@@ -147,12 +147,12 @@ def final_strength(
     for _ in range(int(layers[acyclic].max()) if acyclic.any() else 0):
         strength = torch.where(acyclic[group], target(strength), base)
     (strength,), iterations, converged = fixed_point(
-        step, (strength,), (group,), num_graphs, max_iterations=max_iterations, tolerance=tolerance * (1 - damping)
+        step, (strength,), (group,), num_graphs, max_iterations=max_iterations, tolerance=tolerance * (1 - float(damping))
     )
     return Solution(strength, torch.where(acyclic, layers, iterations), acyclic | converged)
 
 
-def _advance(target: Callable[[Tensor], Tensor], s: Tensor, length: float, solver: Solver) -> Tensor:
+def _advance(target: Callable[[Tensor], Tensor], s: Tensor, length: float | Tensor, solver: Solver) -> Tensor:
     """One step of ds/dt = target(s) - s."""
     k1 = target(s) - s
     if solver == "damped":
@@ -185,11 +185,11 @@ def _layers(attack_index: Tensor, support_index: Tensor, group: Tensor, graphs: 
     return layers, torch.bincount(group[left], minlength=graphs) == 0
 
 
-def _check_solver(solver: str, damping: float) -> None:
+def _check_solver(solver: str, damping: float | Tensor) -> None:
     if solver not in ("damped", "rk4"):
         raise ValueError(f"solver {solver!r} is not known; choose 'damped' or 'rk4'")
     if not 0 <= damping < 1:
-        raise ValueError(f"damping is {damping}; it lies in [0, 1)")
+        raise ValueError(f"damping is {float(damping)}; it lies in [0, 1)")
 
 
 def _check(base: Tensor, attack: Arcs, support: Arcs, semantics: str) -> None:
@@ -211,12 +211,14 @@ class _Argumentation(Rival):
     """`final_strength` on evidence graphs: base w = prior; contradictions attack and support edges support, in both directions."""
 
     semantics: ClassVar[Semantics]
+    learnable: ClassVar[Mapping[str, str]] = {"damping": "[0, 1)"}
+    damping: nn.Parameter
 
     def __init__(self, *, damping: float = 0.5, solver: Solver = "damped", max_iterations: int = 500, **thresholds: Any) -> None:
         super().__init__(max_iterations=max_iterations, **thresholds)
-        _check_solver(solver, damping)
-        self.damping = damping
+        self.register_scalars(damping=damping)
         self.solver: Solver = solver
+        _check_solver(solver, damping)
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         weight = self.weights(graph)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.edges import Edges, graph_of, num_graphs, select_edges
+from arbgraph.propagation.edges import CapScope, Edges, graph_of, num_graphs, select_edges
 from arbgraph.propagation.trace import Arbitrator, CredibilityTrace
 from arbgraph.settings import Settings
 
@@ -99,7 +100,82 @@ def fixed_point(
     return state, iterations, ~running
 
 
-class Rival(nn.Module, ABC):
+def working_precision(graph: EvidenceGraph) -> EvidenceGraph:
+    """The graph with a prior of at least float32: iterated sums and logits near 0 and 1 do not fit into half precision."""
+    if graph.prior.dtype not in (torch.bfloat16, torch.float16):
+        return graph
+    wide = copy.copy(graph)
+    wide.prior = graph.prior.float()
+    return wide
+
+
+class Propagation(nn.Module):
+    """What Algorithm 1 and its rivals share: thresholds of the edges and of acceptance, and scalars that are learned by name.
+
+    `learnable` names the scalars that can get gradients, with the interval of each, such as "[0, 1)". Every scalar is a float64
+    parameter of no dimension; those that are not learned stay as given.
+    """
+
+    learnable: ClassVar[Mapping[str, str]] = {}
+    # Constructor arguments that `from_settings` fills in.
+    from_settings_names: ClassVar[tuple[str, ...]] = ("tau_accept", "tau_q", "tau_sim", "tau_conf", "support_cap", "support_cap_scope")
+
+    tau_accept: nn.Parameter
+    tau_q: nn.Parameter
+    tau_sim: nn.Parameter
+    tau_conf: nn.Parameter
+    support_cap: int
+    support_cap_scope: CapScope
+
+    def __init__(self, *, learn: Sequence[str] = (), **options: Any) -> None:
+        """Remembers what to learn; raises ValueError on a name that is not learnable. `options` go to the next base class."""
+        for name in learn:
+            if name not in self.learnable:
+                known = f"choose one of {', '.join(self.learnable)}" if self.learnable else f"{type(self).__name__} has none"
+                raise ValueError(f"learnable parameter {name!r} is not known; {known}")
+        super().__init__(**options)
+        self.learn = tuple(learn)
+
+    @classmethod
+    def from_settings(cls, settings: Settings, **options: Any) -> Self:
+        """The method that a `Settings` object describes; `options` are further constructor arguments."""
+        return cls(**{name: getattr(settings, name) for name in cls.from_settings_names}, **options)
+
+    def register_scalars(self, **values: float) -> None:
+        """Makes parameters out of `values`; those in `learn` get gradients. Raises ValueError on a value outside its interval."""
+        for name, value in values.items():
+            interval = self.learnable.get(name, "[-inf, inf]")
+            low, high = _ends(interval)
+            if not (low < value < high or (value == low and interval[0] == "[") or (value == high and interval[-1] == "]")):
+                raise ValueError(f"{name} is {value}; it lies in {interval}")
+            self.register_parameter(name, nn.Parameter(torch.tensor(float(value), dtype=torch.float64), requires_grad=name in self.learn))
+
+    @torch.no_grad()
+    def project(self, margin: float = 1e-6) -> None:
+        """Moves the learned scalars back into their intervals, `margin` from a finite end; to be called after an optimiser's step."""
+        for name, interval in self.learnable.items():
+            if self.get_parameter(name).requires_grad:
+                low, high = _ends(interval)
+                self.get_parameter(name).clamp_(low + margin, high - margin)
+
+    def select_edges(self, graph: EvidenceGraph) -> Edges:
+        """Applies tau_q, tau_sim, tau_conf and the support cap (`arbgraph.propagation.edges`)."""
+        return select_edges(
+            graph,
+            tau_q=self.tau_q.detach(),
+            tau_sim=self.tau_sim.detach(),
+            tau_conf=self.tau_conf.detach(),
+            support_cap=self.support_cap,
+            support_cap_scope=self.support_cap_scope,
+        )
+
+
+def _ends(interval: str) -> tuple[float, float]:
+    low, high = interval[1:-1].split(",")
+    return float(low), float(high)
+
+
+class Rival(Propagation, ABC):
     """Base of every propagation that is not Algorithm 1: one call of `solve` on the edges that the thresholds leave.
 
     Args:
@@ -107,12 +183,14 @@ class Rival(nn.Module, ABC):
             `CredibilityPropagation`. edge_weight: weight c of an edge: the verifier's `confidence` in it, or `one`.
         max_iterations, tolerance: a graph that still moves by `tolerance` or more after `max_iterations` is flagged in
             `CredibilityTrace.converged`.
+        learn: names out of `learnable` that get gradients, through the unrolled iteration. The edges are chosen hard.
 
     Shapes:
         input: an `EvidenceGraph` or a batch of them, N claims and E pairs in all. output: `CredibilityTrace` with no rounds;
         `rounds_run [B]` holds the iterations used.
 
-    Claims below tau_q keep their prior. The computation runs in the dtype of `graph.prior`. An arbitrator is never asked.
+    Claims below tau_q keep their prior. The computation runs in the dtype of `graph.prior`, but in float32 where that is half
+    precision. An arbitrator is never asked.
     """
 
     def __init__(
@@ -123,47 +201,35 @@ class Rival(nn.Module, ABC):
         tau_sim: float = 0.75,
         tau_conf: float = 0.5,
         support_cap: int = 60,
-        support_cap_scope: Literal["graph", "node"] = "graph",
+        support_cap_scope: CapScope = "graph",
         edge_weight: EdgeWeight = "confidence",
         max_iterations: int = 200,
         tolerance: float = 1e-6,
+        learn: Sequence[str] = (),
     ) -> None:
-        super().__init__()
+        super().__init__(learn=learn)
         if edge_weight not in ("confidence", "one"):
             raise ValueError(f"edge_weight {edge_weight!r} is not known; choose 'confidence' or 'one'")
         if max_iterations < 0 or tolerance < 0:
             raise ValueError(f"max_iterations {max_iterations} and tolerance {tolerance} must not be negative")
-        self.tau_accept, self.tau_q, self.tau_sim, self.tau_conf = tau_accept, tau_q, tau_sim, tau_conf
-        self.support_cap = support_cap
-        self.support_cap_scope: Literal["graph", "node"] = support_cap_scope
+        self.register_scalars(tau_accept=tau_accept, tau_q=tau_q, tau_sim=tau_sim, tau_conf=tau_conf)
+        self.support_cap, self.support_cap_scope = support_cap, support_cap_scope
         self.edge_weight, self.max_iterations, self.tolerance = edge_weight, max_iterations, tolerance
-
-    @classmethod
-    def from_settings(cls, settings: Settings, **options: Any) -> Self:
-        """The method under the thresholds of a `Settings` object; `options` are the method's own arguments."""
-        names = "tau_accept tau_q tau_sim tau_conf support_cap support_cap_scope"
-        return cls(**{name: getattr(settings, name) for name in names.split()}, **options)
 
     def extra_repr(self) -> str:
         shown = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "training"}
-        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        scalars = [f"{name}={value.item():.4g}" for name, value in self.named_parameters()]
+        return ", ".join([*scalars, *(f"{name}={value!r}" for name, value in shown.items())])
 
     def forward(self, graph: EvidenceGraph, arbitrator: Arbitrator | None = None) -> CredibilityTrace:
         """Scores every claim. `arbitrator` is part of the common interface and is not used."""
-        edges = select_edges(
-            graph,
-            tau_q=self.tau_q,
-            tau_sim=self.tau_sim,
-            tau_conf=self.tau_conf,
-            support_cap=self.support_cap,
-            support_cap_scope=self.support_cap_scope,
-        )
-        solution = self.solve(graph, edges)
-        p = torch.where(edges.kept, solution.p, graph.prior)
+        edges, wide = self.select_edges(graph), working_precision(graph)
+        solution = self.solve(wide, edges)
+        p = torch.where(edges.kept, solution.p, wide.prior)
         bounds = torch.finfo(p.dtype)
         return CredibilityTrace(
-            p=p,
-            s=torch.logit(p.clamp(bounds.tiny, 1 - bounds.eps)),
+            p=p.to(graph.prior),
+            s=torch.logit(p.clamp(bounds.tiny, 1 - bounds.eps)).to(graph.prior),
             accepted=edges.kept & (p >= self.tau_accept),
             edges=edges,
             verdict=graph.verdict,

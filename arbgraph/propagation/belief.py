@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from arbgraph.graph import EvidenceGraph
@@ -16,11 +17,13 @@ from arbgraph.propagation.edges import Edges
 class _Signed(Rival):
     """Common to the methods of this module: strengths a (support) and b (contradiction) that multiply the edge weights."""
 
+    learnable: ClassVar[Mapping[str, str]] = {"support_strength": "[0, inf)", "contradiction_strength": "[0, inf)"}
+    support_strength: nn.Parameter
+    contradiction_strength: nn.Parameter
+
     def __init__(self, *, support_strength: float, contradiction_strength: float, **options: Any) -> None:
         super().__init__(**options)
-        if support_strength < 0 or contradiction_strength < 0:
-            raise ValueError(f"strengths must not be negative, got {support_strength} and {contradiction_strength}")
-        self.support_strength, self.contradiction_strength = support_strength, contradiction_strength
+        self.register_scalars(support_strength=support_strength, contradiction_strength=contradiction_strength)
 
     def coupling(self, graph: EvidenceGraph, edges: Edges) -> Arcs:
         """Arcs both ways with weight +a c on support and -b c on contradiction."""
@@ -40,9 +43,12 @@ class MeanField(_Signed):
     (`NotBothBeliefPropagation` does not).
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {**_Signed.learnable, "damping": "[0, 1)"}
+    damping: nn.Parameter
+
     def __init__(self, *, support_strength: float = 0.5, contradiction_strength: float = 0.5, damping: float = 0.5, **options: Any) -> None:
         super().__init__(support_strength=support_strength, contradiction_strength=contradiction_strength, **options)
-        self.damping = _checked_damping(damping)
+        self.register_scalars(damping=damping)
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         arcs, field = self.coupling(graph, edges), torch.logit(graph.prior) / 2
@@ -73,6 +79,9 @@ class NotBothBeliefPropagation(_Signed):
     `damping` of the old messages; 50 iterations. Exact on graphs without cycles; no general convergence on others, only the flag.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {**_Signed.learnable, "damping": "[0, 1)"}
+    damping: nn.Parameter
+
     def __init__(
         self,
         *,
@@ -88,7 +97,7 @@ class NotBothBeliefPropagation(_Signed):
             max_iterations=max_iterations,
             **options,
         )
-        self.damping = _checked_damping(damping)
+        self.register_scalars(damping=damping)
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         arcs, prior = self.coupling(graph, edges), torch.logit(graph.prior)
@@ -133,13 +142,14 @@ class SignedPageRank(_Signed):
     The map to p is ours: r / d - w is what the neighbours add to a claim's own rank, so an isolated claim keeps its prior.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {**_Signed.learnable, "restart": "(0, 1]"}
+    restart: nn.Parameter
+
     def __init__(
         self, *, restart: float = 0.15, support_strength: float = 1.0, contradiction_strength: float = 1.0, **options: Any
     ) -> None:
         super().__init__(support_strength=support_strength, contradiction_strength=contradiction_strength, **options)
-        if not 0 < restart <= 1:
-            raise ValueError(f"restart is {restart}; it lies in (0, 1]")
-        self.restart = restart
+        self.register_scalars(restart=restart)
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         arcs, prior = self.coupling(graph, edges), graph.prior
@@ -158,9 +168,3 @@ class SignedPageRank(_Signed):
             tolerance=self.tolerance,
         )
         return Solution(torch.sigmoid(torch.logit(prior) + (rank - own) / self.restart), iterations, converged)
-
-
-def _checked_damping(damping: float) -> float:
-    if not 0 <= damping < 1:
-        raise ValueError(f"damping is {damping}; it lies in [0, 1)")
-    return damping

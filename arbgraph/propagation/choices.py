@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.edges import Edges, graph_of, num_graphs, rank_within
+from arbgraph.propagation.edges import Edges, count_within, graph_of, num_graphs, rank_within
 from arbgraph.propagation.relaxation import GATES, SELECTIONS
 from arbgraph.schema import CONTRADICT, SUPPORT
 
@@ -40,35 +40,48 @@ def accepts(edges: Edges, s: Tensor, tau_accept: Tensor) -> Tensor:
 
 
 class HardChoices:
-    """Algorithm 1's own choices on one graph or batch of graphs."""
+    """Algorithm 1's own choices on one graph or batch of graphs: booleans, and directions of one byte."""
 
     def __init__(self, layer: CredibilityPropagation, graph: EvidenceGraph, edges: Edges) -> None:
         self.layer, self.graph, self.edges = layer, graph, edges
-        self.kept, self.support = edges.kept.to(graph.prior), edges.support.to(graph.prior)
-        self.contradiction = edges.contradiction.to(graph.prior)
-        self.threshold = torch.logit(layer.tau_accept.detach())
-        self.group, self.ties = graph_of(graph)[graph.pair_index[0]], tie_order(graph)
+        self.threshold = torch.logit(layer.tau_accept.detach()) + ON_THRESHOLD
+        # The tie order costs two sorts, and only a budget asks for it.
+        self.ties = None if layer.unlimited else tie_order(graph)
+
+    @property
+    def support(self) -> Tensor:
+        """Support edges in force, `[E]`."""
+        return self.edges.support.to(self.graph.prior)
 
     def active(self, s: Tensor) -> Tensor:
         """Contradictions between two claims that are both still credible (strict), `[E]`."""
-        return (self.edges.contradiction & (s[self.graph.pair_index] > self.threshold + ON_THRESHOLD).all(dim=0)).to(s)
+        a, b = self.graph.pair_index
+        credible = s > self.threshold
+        return self.edges.contradiction & credible.index_select(0, a) & credible.index_select(0, b)
 
-    def select(self, active: Tensor, priority: Tensor) -> Tensor:
-        """The `budget` active pairs of highest priority in every graph, `[E]`."""
-        if self.layer.unlimited:
+    def select(self, active: Tensor, priority: Tensor | None) -> Tensor:
+        """The `budget` active pairs of highest priority in every graph, `[E]`; all of them without a priority."""
+        if priority is None:
             return active
-        assert self.layer.budget is not None
-        score = torch.where(active > 0, torch.round(priority.double(), decimals=TIE_DECIMALS), -torch.inf)
-        order = self.ties[torch.argsort(score[self.ties], descending=True, stable=True)]
-        return active * (rank_within(self.group, order) < self.layer.budget)
+        assert self.ties is not None
+        active = active > 0
+        pairs = self.ties[active[self.ties]]
+        score = torch.round(priority[pairs].double(), decimals=TIE_DECIMALS)
+        pairs = pairs[torch.argsort(score, descending=True, stable=True)]
+        budgets = self.layer.budgets(num_graphs(self.graph), priority.device)
+        group = graph_of(self.graph)[self.graph.pair_index[0, pairs]]
+        within = rank_within(group, budgets.numel()) < budgets[group]
+        return torch.zeros_like(active).index_copy(0, pairs, within)
 
     def gate(self, verdict: Tensor) -> Tensor:
-        """w `[E]`: whether the likelier winner has at least probability tau_gate."""
-        return (verdict[:, :2].amax(dim=-1) >= self.layer.tau_gate.detach()).to(verdict)
+        """w `[E]`: whether the likelier winner has at least probability tau_gate; no verdict (NaN) has not."""
+        tau = self.layer.tau_gate.detach()
+        return (verdict[:, 0] >= tau) | (verdict[:, 1] >= tau)
 
     def direction(self, verdict: Tensor) -> Tensor:
         """d `[E]` in {-1, 0, 1}: 1 where a is the likelier winner."""
-        return torch.sign(verdict[:, 0] - verdict[:, 1])
+        a, b = verdict[:, 0], verdict[:, 1]
+        return (a > b).to(torch.int8) - (b > a).to(torch.int8)
 
     def accept(self, s: Tensor) -> Tensor:
         """`accepts` as numbers, `[N]`."""
@@ -79,53 +92,89 @@ class SoftChoices:
     """Differentiable counterparts; `layer.temperature` scales all of them, `layer.temperatures` each one's own."""
 
     def __init__(self, layer: CredibilityPropagation, graph: EvidenceGraph, edges: Edges) -> None:
-        self.layer, self.graph = layer, graph
-        self.group = graph_of(graph)[graph.pair_index[0]]
-        rank = rank_within(self.group, tie_order(graph)).to(graph.prior)
-        sizes = torch.bincount(self.group, minlength=num_graphs(graph)).to(graph.prior)
-        # Ties are normal at the start. Without this small slope tied pairs would share the budget at every temperature.
-        self.tie_break = layer.tie_slope * rank / sizes[self.group].clamp(min=1)
+        self.layer, self.graph, self.edges = layer, graph, edges
         a, b = graph.pair_index
         self.kept = self._gate(graph.relevance - layer.tau_q, "relevance")
-        alive = self.kept[a] * self.kept[b] * self._gate(graph.similarity - layer.tau_sim, "similarity")
-        self.contradiction = alive * self._label(CONTRADICT)
-        # The cap M counts edges and is not relaxed; gradients pass through the edges that it leaves.
-        self.support = alive * self._label(SUPPORT) * ~edges.capped
+        self.alive = self.kept.index_select(0, a) * self.kept.index_select(0, b)
+        self.alive = self.alive * self._gate(graph.similarity - layer.tau_sim, "similarity")
+        self.contradiction = self.alive * self._label(CONTRADICT)
         self.threshold = torch.logit(layer.tau_accept)
+        if not layer.unlimited:
+            self.group, self.graphs = graph_of(graph)[a], num_graphs(graph)
+            self.budgets = layer.budgets(self.graphs, a.device)
+            ties = tie_order(graph)
+            rank = torch.empty_like(ties).index_copy(0, ties, rank_within(self.group[ties], self.graphs))
+            self.tie_break = self._slope(rank, self.group, self.graphs)
 
     def _gate(self, distance: Tensor, name: str) -> Tensor:
         distance = distance.to(self.graph.prior)
-        return GATES[self.layer.gate](distance / (self.layer.temperature * self.layer.temperatures[name]))
+        return GATES[self.layer.gate](distance / self._temperature(name))
+
+    def _temperature(self, name: str) -> float:
+        return self.layer.temperature * self.layer.temperatures[name]
+
+    def _slope(self, rank: Tensor, group: Tensor, groups: int) -> Tensor:
+        """What is taken off the score of the rank-th row of a group. Ties are normal at the start; without this small slope tied rows
+        would share the budget at every temperature."""
+        sizes = count_within(group, groups).clamp(min=1).to(self.graph.prior)
+        return self.layer.tie_slope * rank.to(sizes) / sizes[group]
 
     def _label(self, label: int) -> Tensor:
         """How much a relation is `label`: ahead of the other two, and above tau_conf."""
-        relation = self.graph.relation
-        others = relation[:, [column for column in range(3) if column != label]].amax(dim=-1)
-        return self._gate(relation[:, label] - others, "label") * self._gate(relation[:, label] - self.layer.tau_conf, "confidence")
+        own, (one, two) = self.graph.relation[:, label], (self.graph.relation[:, other] for other in range(3) if other != label)
+        return self._gate(own - torch.maximum(one, two), "label") * self._gate(own - self.layer.tau_conf, "confidence")
+
+    @property
+    def support(self) -> Tensor:
+        """Support edges in force, `[E]`, those of a relaxed cap M by their share."""
+        support = self.alive * self._label(SUPPORT)
+        return support * (self._within_cap(support) if self.layer.soft_cap else ~self.edges.capped)
+
+    def _within_cap(self, support: Tensor) -> Tensor:
+        """The selection of the `support_cap` most similar support edges, `[E]`; per claim, an edge may be selected by either end."""
+        ends, times = self.graph.pair_index, 1
+        group, groups = graph_of(self.graph)[ends[0]], num_graphs(self.graph)
+        if self.layer.support_cap_scope == "node":
+            group, groups, times = ends.T.flatten(), self.graph.prior.numel(), 2
+        cap = torch.full((groups,), float(self.layer.support_cap), dtype=support.dtype, device=support.device)
+        share = support.repeat_interleave(times)
+        score = self.graph.similarity.to(support).repeat_interleave(times) - self._slope(rank_within(group, groups), group, groups)
+        within = self._best(score, share, group, cap, "cap", penalty=3.0)
+        return 1 - (1 - within.view(-1, times)).prod(dim=1)
+
+    def _best(self, score: Tensor, share: Tensor, group: Tensor, budget: Tensor, name: str, penalty: float) -> Tensor:
+        """The relaxed selection of `budget [B]` rows by score, those that take part by a `share` only last. As many as the budget, but
+        no more than there are: soft counts, so that the limit is exact. `penalty` is more than the range of the scores."""
+        available = torch.zeros_like(budget).index_add(0, group, share)
+        selection = SELECTIONS[self.layer.selection]
+        return selection(score - penalty * (1 - share), group, torch.minimum(budget, available), self._temperature(name))
 
     def active(self, s: Tensor) -> Tensor:
         a, b = self.graph.pair_index
-        return self.contradiction * self._gate(torch.minimum(s[a], s[b]) - self.threshold, "active")
+        return self.contradiction * self._gate(torch.minimum(s.index_select(0, a), s.index_select(0, b)) - self.threshold, "active")
 
-    def select(self, active: Tensor, priority: Tensor) -> Tensor:
-        if self.layer.unlimited:
+    def select(self, active: Tensor, priority: Tensor | None) -> Tensor:
+        if priority is None:
             return active
-        score = priority - self.tie_break - self.layer.inactive_penalty * (1 - active)
-        groups = num_graphs(self.graph)
-        # As many as the budget, but no more than there are active pairs: soft counts, so that the limit is exact.
-        available = torch.zeros(groups, dtype=active.dtype, device=active.device).index_add(0, self.group, active)
-        budget = torch.minimum(torch.full_like(available, float(self.layer.budget or 0)), available)
-        tau = self.layer.temperature * self.layer.temperatures["selection"]
-        return active * SELECTIONS[self.layer.selection](score, self.group, budget, tau)
+        budget = self.budgets.to(active)
+        return active * self._best(priority - self.tie_break, active, self.group, budget, "selection", self.layer.inactive_penalty)
 
     def gate(self, verdict: Tensor) -> Tensor:
-        return self._gate(verdict[:, :2].amax(dim=-1) - self.layer.tau_gate, "gate")
+        known, verdict = _known(verdict)
+        return self._gate(torch.maximum(verdict[:, 0], verdict[:, 1]) - self.layer.tau_gate, "gate") * known
 
     def direction(self, verdict: Tensor) -> Tensor:
-        return ((verdict[:, 0] - verdict[:, 1]) / (self.layer.temperature * self.layer.temperatures["direction"])).clamp(-1, 1)
+        _, verdict = _known(verdict)
+        return ((verdict[:, 0] - verdict[:, 1]) / self._temperature("direction")).clamp(-1, 1).to(self.graph.prior)
 
     def accept(self, s: Tensor) -> Tensor:
         return self.kept * self._gate(s - self.threshold, "accept")
+
+
+def _known(verdict: Tensor) -> tuple[Tensor, Tensor]:
+    """Which verdicts there are `[E]`, and all `[E, 3]` with zeros for those that there are not, or that failed."""
+    known = ~verdict[:, 0].isnan()
+    return known, torch.where(known.unsqueeze(-1), verdict, 0)
 
 
 class StraightThroughChoices:
@@ -133,14 +182,18 @@ class StraightThroughChoices:
 
     def __init__(self, layer: CredibilityPropagation, graph: EvidenceGraph, edges: Edges) -> None:
         self.hard, self.soft = HardChoices(layer, graph, edges), SoftChoices(layer, graph, edges)
-        self.kept, self.support = _through(self.hard.kept, self.soft.kept), _through(self.hard.support, self.soft.support)
         self.contradiction = self.soft.contradiction
+
+    @property
+    def support(self) -> Tensor:
+        return _through(self.hard.support, self.soft.support)
 
     def active(self, s: Tensor) -> Tensor:
         return _through(self.hard.active(s), self.soft.active(s))
 
-    def select(self, active: Tensor, priority: Tensor) -> Tensor:
-        return _through(self.hard.select(active.detach(), priority.detach()), self.soft.select(active, priority))
+    def select(self, active: Tensor, priority: Tensor | None) -> Tensor:
+        hard = self.hard.select(active.detach(), None if priority is None else priority.detach())
+        return _through(hard, self.soft.select(active, priority))
 
     def gate(self, verdict: Tensor) -> Tensor:
         return _through(self.hard.gate(verdict), self.soft.gate(verdict))
@@ -153,4 +206,4 @@ class StraightThroughChoices:
 
 
 def _through(hard: Tensor, soft: Tensor) -> Tensor:
-    return hard.detach() + (soft - soft.detach())
+    return hard.detach().to(soft) + (soft - soft.detach())

@@ -8,18 +8,21 @@ graph serves any setting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
 from arbgraph.graph import EvidenceGraph
+from arbgraph.propagation.base import Propagation, working_precision
 from arbgraph.propagation.choices import HardChoices, SoftChoices, StraightThroughChoices, accepts, tie_order
-from arbgraph.propagation.edges import Edges, graph_of, num_graphs, rank_within, select_edges
+from arbgraph.propagation.edges import CapScope, Edges, PairGroups, count_within, graph_of, num_graphs, rank_within
 from arbgraph.propagation.relaxation import GATES, SELECTIONS, Gate, Selection
-from arbgraph.propagation.trace import Arbitrator, CredibilityTrace, Round
-from arbgraph.settings import Settings
+from arbgraph.propagation.trace import Arbitrator, CredibilityTrace, Round, conflict_intensity
+
+if TYPE_CHECKING:
+    from arbgraph.propagation.trust import SourceTrust
 
 Scheduler = Literal["conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive"]
 SCHEDULERS: tuple[Scheduler, ...] = ("conflict_aware", "hard_first", "easy_first", "random", "round_robin", "exhaustive")
@@ -27,19 +30,15 @@ Mode = Literal["exact", "soft", "straight_through"]
 Choices = HardChoices | SoftChoices | StraightThroughChoices
 CHOICES: dict[str, type[Choices]] = {"exact": HardChoices, "soft": SoftChoices, "straight_through": StraightThroughChoices}
 
-# Scalars that can be learned by name; see the arguments of `CredibilityPropagation`.
-LEARNABLE = ("step_size", "tau_accept", "tau_gate", "tau_q", "tau_sim", "tau_conf", "coupling")
-LEARNABLE += ("prior_bias", "prior_sources", "prior_relevance", "prior_credibility")
+# Scalars that can be learned by name, with their intervals; see the arguments of `CredibilityPropagation`.
+LEARNABLE = {"step_size": "[0, inf)", "tau_accept": "[0, 1]", "tau_gate": "[0, 1]", "tau_q": "[-inf, inf]", "tau_sim": "[-inf, inf]"}
+LEARNABLE |= {"tau_conf": "[0, 1]"}
+LEARNABLE |= dict.fromkeys(("coupling", "prior_bias", "prior_sources", "prior_relevance", "prior_credibility"), "(-inf, inf)")
 # Choices with a temperature of their own.
-TEMPERATURES = ("relevance", "similarity", "label", "confidence", "active", "selection", "gate", "direction", "accept")
+TEMPERATURES = ("relevance", "similarity", "label", "confidence", "active", "cap", "selection", "gate", "direction", "accept")
 
 
-def conflict_intensity(p_a: Tensor, p_b: Tensor) -> Tensor:
-    """I = (p_a + p_b) / (1 + |p_a - p_b|), in [0, 2] (ArbGraph, Eq. 4): high where two credible claims are evenly matched."""
-    return (p_a + p_b) / (1 + (p_a - p_b).abs())
-
-
-class CredibilityPropagation(MessagePassing):
+class CredibilityPropagation(Propagation, MessagePassing):
     r"""Algorithm 1 of ArbGraph on a batch of evidence graphs, exact or differentiable.
 
     .. math::
@@ -50,8 +49,9 @@ class CredibilityPropagation(MessagePassing):
     Messages add, and p is frozen within a round, so the order inside a round does not matter. The sum of logits is conserved.
 
     Args:
-        rounds: T. budget: k per graph and round, None for all. step_size: eta. tau_accept, tau_gate, tau_q, tau_sim, tau_conf:
-            thresholds. support_cap: M, with support_cap_scope "graph" (as released) or "node".
+        rounds: T. budget: k per graph and round: one number, a tensor `[B]` with one for each graph of the batch, or None for all
+            pairs. step_size: eta. tau_accept, tau_gate, tau_q, tau_sim, tau_conf: thresholds. support_cap: M, with
+            support_cap_scope "graph" (as released) or "node".
         scheduler: which active pairs go first: `conflict_aware` (Eq. 4), `hard_first` (smallest difference in support edges,
             fixed at the start), `easy_first` (its reverse), `random` (seeded), `round_robin` (least often arbitrated, then
             intensity), `exhaustive` (all active pairs, no budget).
@@ -61,15 +61,20 @@ class CredibilityPropagation(MessagePassing):
         temperature: of the soft choices, an attribute that training lowers; `temperatures` holds a factor for each kind of choice.
         selection, gate: relaxations, `capped_simplex` or `fermi`, `hard_sigmoid` or `sigmoid`. tie_slope: total slope that
             separates tied scores.
+        soft_cap: whether the cap M is relaxed too, so that gradients reach the similarities around it; else it stays hard.
         learn: names out of `LEARNABLE` that get gradients; the rest stay as given.
         prior_bias, prior_sources, prior_relevance, prior_credibility: added to the logit of the prior, the last three times
             log(1 + independent sources), relevance, and known source credibility minus 1/2. coupling: lambda, what a support edge
             passes on per round, times 2 p - 1 of its other end. All 0 by default: these are ours, the paper has none.
+        source_trust: sets the logits of round 0 by alternating source and claim credibility (`trust.SourceTrust`); ours, None by
+            default.
 
     Shapes:
         input: an `EvidenceGraph` or a batch of them, N claims and E pairs in all. output: `CredibilityTrace`.
 
-    The computation runs in the dtype of `graph.prior`. Raises ValueError on an unknown mode, scheduler, relaxation or name.
+    The computation runs in the dtype of `graph.prior`, but in float32 where that is half precision (p and s are rounded at the end).
+    With compiled soft modes see `docs/propagation.md`. Raises ValueError on an unknown mode, scheduler, relaxation or name, a scalar
+    outside its interval, or a negative budget.
     """
 
     step_size: nn.Parameter
@@ -83,13 +88,18 @@ class CredibilityPropagation(MessagePassing):
     prior_sources: nn.Parameter
     prior_relevance: nn.Parameter
     prior_credibility: nn.Parameter
-    support_cap_scope: Literal["graph", "node"]
+
+    learnable = LEARNABLE
+    from_settings_names = (
+        *("rounds", "budget", "step_size", "tau_gate", "scheduler", "early_stop", "seed"),
+        *Propagation.from_settings_names,
+    )
 
     def __init__(
         self,
         *,
         rounds: int = 2,
-        budget: int | None = 3,
+        budget: int | Tensor | None = 3,
         step_size: float = 0.8,
         tau_accept: float = 0.3,
         tau_gate: float = 0.5,
@@ -97,7 +107,7 @@ class CredibilityPropagation(MessagePassing):
         tau_sim: float = 0.75,
         tau_conf: float = 0.5,
         support_cap: int = 60,
-        support_cap_scope: Literal["graph", "node"] = "graph",
+        support_cap_scope: CapScope = "graph",
         scheduler: Scheduler = "conflict_aware",
         early_stop: bool = False,
         seed: int = 0,
@@ -106,38 +116,43 @@ class CredibilityPropagation(MessagePassing):
         selection: Selection = "capped_simplex",
         gate: Gate = "hard_sigmoid",
         tie_slope: float = 1e-4,
+        soft_cap: bool = True,
         learn: Sequence[str] = (),
         prior_bias: float = 0.0,
         prior_sources: float = 0.0,
         prior_relevance: float = 0.0,
         prior_credibility: float = 0.0,
         coupling: float = 0.0,
+        source_trust: SourceTrust | None = None,
     ) -> None:
-        super().__init__(aggr="add")
+        super().__init__(learn=learn, aggr="add", node_dim=0)
         for value, known, name in (
             (mode, CHOICES, "mode"),
             (scheduler, SCHEDULERS, "scheduler"),
             (selection, SELECTIONS, "selection"),
             (gate, GATES, "gate"),
-            *((name, LEARNABLE, "learnable parameter") for name in learn),
         ):
             if value not in known:
                 raise ValueError(f"{name} {value!r} is not known; choose one of {', '.join(known)}")
+        if budget is not None and bool((torch.as_tensor(budget) < 0).any()):
+            raise ValueError(f"budget is {budget}; a budget must not be negative")
         self.rounds, self.budget, self.scheduler, self.early_stop, self.seed = rounds, budget, scheduler, early_stop, seed
         self.support_cap, self.support_cap_scope = support_cap, support_cap_scope
         self.mode, self.temperature, self.selection, self.gate, self.tie_slope = mode, temperature, selection, gate, tie_slope
+        self.soft_cap, self.source_trust = soft_cap, source_trust
         self.temperatures: dict[str, float] = dict.fromkeys(TEMPERATURES, 1.0)
-        given = (step_size, tau_accept, tau_gate, tau_q, tau_sim, tau_conf, coupling)
-        given += (prior_bias, prior_sources, prior_relevance, prior_credibility)
-        for name, value in zip(LEARNABLE, given, strict=True):
-            parameter = nn.Parameter(torch.tensor(float(value), dtype=torch.float64), requires_grad=name in learn)
-            self.register_parameter(name, parameter)
-
-    @classmethod
-    def from_settings(cls, settings: Settings, **options: Any) -> CredibilityPropagation:
-        """The layer that a `Settings` object describes, with further constructor options."""
-        names = "rounds budget step_size tau_accept tau_gate tau_q tau_sim tau_conf support_cap support_cap_scope scheduler early_stop seed"
-        return cls(**{name: getattr(settings, name) for name in names.split()}, **options)
+        self.register_scalars(
+            step_size=step_size,
+            tau_accept=tau_accept,
+            tau_gate=tau_gate,
+            tau_q=tau_q,
+            tau_sim=tau_sim,
+            tau_conf=tau_conf,
+            coupling=coupling,
+        )
+        self.register_scalars(
+            prior_bias=prior_bias, prior_sources=prior_sources, prior_relevance=prior_relevance, prior_credibility=prior_credibility
+        )
 
     def __repr__(self) -> str:
         return (
@@ -155,16 +170,18 @@ class CredibilityPropagation(MessagePassing):
         """More than the range of any priority: an inactive pair is selected only after all active ones."""
         return 4.0 + (3.0 * self.rounds if self.scheduler == "round_robin" else 0.0)
 
-    def select_edges(self, graph: EvidenceGraph) -> Edges:
-        """Applies tau_q, tau_sim, tau_conf and the support cap (`arbgraph.propagation.edges`)."""
-        return select_edges(
-            graph,
-            tau_q=self.tau_q.item(),
-            tau_sim=self.tau_sim.item(),
-            tau_conf=self.tau_conf.item(),
-            support_cap=self.support_cap,
-            support_cap_scope=self.support_cap_scope,
-        )
+    def budgets(self, graphs: int, device: torch.device) -> Tensor:
+        """k of every graph, `[B]` long. Raises ValueError on a tensor of budgets for another number of graphs."""
+        assert self.budget is not None
+        budget = torch.as_tensor(self.budget, dtype=torch.long, device=device)
+        if budget.dim() and budget.shape != (graphs,):
+            raise ValueError(f"budget has shape {tuple(budget.shape)}, but there are {graphs} graphs")
+        return budget.expand(graphs)
+
+    @property
+    def coupled(self) -> bool:
+        """Whether support edges pass something on; under compilation, where values are not known, they may."""
+        return torch.compiler.is_compiling() or self.coupling.requires_grad or bool(self.coupling != 0)
 
     def start(self, graph: EvidenceGraph) -> Tensor:
         """Logits at round 0, `[N]`: those of the prior, shifted by what is known of a claim where the weights are not zero."""
@@ -188,14 +205,15 @@ class CredibilityPropagation(MessagePassing):
             value = value if self.scheduler == "hard_first" else -value
         elif self.scheduler == "random":
             # Seeded per graph, so that a graph gets the same order alone and inside a batch.
-            sizes = torch.bincount(group, minlength=graphs).tolist()
+            sizes = count_within(group, graphs).tolist()
             draws = [torch.rand(size, generator=torch.Generator().manual_seed(self.seed)) for size in sizes]
             value = torch.cat(draws).to(graph.prior)
         else:
             return None
         ties = tie_order(graph)
-        rank = rank_within(group, ties[torch.argsort(value[ties], descending=True, stable=True)])
-        return -rank.to(graph.prior) / torch.bincount(group, minlength=graphs).clamp(min=1)[group]
+        order = ties[torch.argsort(value[ties], descending=True, stable=True)]
+        rank = torch.empty_like(order).index_copy(0, order, rank_within(group[order], graphs))
+        return -rank.to(graph.prior) / count_within(group, graphs).clamp(min=1)[group]
 
     def forward(self, graph: EvidenceGraph, arbitrator: Arbitrator | None = None) -> CredibilityTrace:
         """Runs T rounds. The arbitrator is asked about a pair when it is first selected and never again; the differentiable
@@ -203,48 +221,70 @@ class CredibilityPropagation(MessagePassing):
 
         Raises ValueError when a pair that is needed has no verdict and no arbitrator is given.
         """
+        dtype, graph = graph.prior.dtype, working_precision(graph)
         edges = self.select_edges(graph)
         choose = CHOICES[self.mode](self, graph, edges)
         ask = _VerdictCache(graph, edges, arbitrator)
-        if self.mode != "exact":
+        if not isinstance(choose, HardChoices):
             ask(choose.contradiction > 0)
-        a, b = graph.pair_index
-        batch, graphs = graph_of(graph)[a], num_graphs(graph)
-        fixed = self._fixed_priority(graph, edges)
-        times = torch.zeros_like(graph.prior[:1]).expand(batch.numel())
-        running = torch.ones(graphs, dtype=torch.bool, device=a.device)
-        rounds_run = torch.zeros(graphs, dtype=torch.long, device=a.device)
-        s = self.start(graph)
-        rounds: list[Round] = []
-        for _ in range(self.rounds):
-            p = torch.sigmoid(s)
-            intensity = conflict_intensity(p[a], p[b])
-            priority = fixed if fixed is not None else intensity - 3 * times if self.scheduler == "round_robin" else intensity
-            selected = choose.select(choose.active(s) * running[batch], priority)
-            if not selected.any():
-                break
-            gate, direction = self.decide(choose, ask(selected > 0), s.dtype)
-            vote = selected * gate * direction
-            s = self.step(s, vote, graph.pair_index)
-            if self.coupling.requires_grad or self.coupling != 0:
-                s = s + self._support(p, choose.support, graph.pair_index)
-            times = times + selected
-            rounds_run = rounds_run + (torch.bincount(batch[selected > 0], minlength=graphs) > 0)
-            rounds.append(Round(intensity, selected, gate, direction, s))
-            if self.early_stop:
-                running = running & (torch.bincount(batch[vote != 0], minlength=graphs) > 0)
-        converged = ~running | (torch.bincount(batch[choose.active(s) > 0], minlength=graphs) == 0)
-        acceptance, accepted = choose.accept(s), accepts(edges, s, self.tau_accept)
+        s, rounds, rounds_run, running = self._arbitrate(graph, edges, choose, ask)
+        groups = PairGroups.of(graph)
         return CredibilityTrace(
-            torch.sigmoid(s), s, accepted, edges, ask.verdict, ask.asked, rounds, ask.rationales, rounds_run, converged, acceptance
+            p=torch.sigmoid(s).to(dtype),
+            s=s.to(dtype),
+            accepted=accepts(edges, s, self.tau_accept),
+            edges=edges,
+            verdict=ask.verdict,
+            asked=ask.asked,
+            rounds=rounds,
+            rationales=ask.rationales,
+            rounds_run=rounds_run,
+            converged=~running | ~groups.any(choose.active(s) > 0),
+            acceptance=choose.accept(s).to(dtype),
         )
 
-    @staticmethod
-    def decide(choose: Choices, verdict: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Gate w and direction d of verdicts `[E, 3]`; a row that is not known yet, or failed, gives 0, 0."""
-        known = ~verdict[:, 0].isnan()
-        filled = torch.where(known.unsqueeze(-1), verdict, torch.zeros_like(verdict))
-        return choose.gate(filled).to(dtype) * known, choose.direction(filled).to(dtype)
+    def _arbitrate(
+        self, graph: EvidenceGraph, edges: Edges, choose: Choices, ask: _VerdictCache
+    ) -> tuple[Tensor, list[Round], Tensor, Tensor]:
+        """The rounds themselves: final logits `[N]`, the record, rounds used `[B]`, and the graphs that early stop left running `[B]`."""
+        groups, coupled, s = PairGroups.of(graph), self.coupled, self.start(graph)
+        if self.source_trust is not None:
+            s = self.source_trust(graph, s, edges)
+        running = torch.ones(groups.count, dtype=torch.bool, device=s.device)
+        rounds_run = torch.zeros(groups.count, dtype=torch.long, device=s.device)
+        fixed = None if self.unlimited else self._fixed_priority(graph, edges)
+        times = gate = direction = torch.zeros_like(s[:1])
+        rounds: list[Round] = []
+        for number in range(1, self.rounds + 1):
+            active = choose.active(s)
+            if self.early_stop:
+                active = active * groups.spread(running)
+            selected = choose.select(active, self._priority(s, graph.pair_index, fixed, times))
+            # A round without a pair changes nothing, nor does any later one; under compilation it runs all the same.
+            if not (torch.compiler.is_compiling() or coupled or selected.any()):
+                break
+            if ask(selected > 0) or not rounds:
+                gate, direction = choose.gate(ask.verdict), choose.direction(ask.verdict)
+            vote, before = selected * gate * direction, s
+            s = self.step(s, vote, graph.pair_index)
+            if coupled:
+                passed = self._support(torch.sigmoid(before), choose.support, graph.pair_index)
+                s = s + passed * running[graph_of(graph)]
+            if self.scheduler == "round_robin":
+                times = times + selected
+            rounds_run = torch.where(groups.any(selected > 0), number, rounds_run)
+            rounds.append(Round(graph.pair_index, selected, gate, direction, before, s))
+            if self.early_stop:
+                running = running & groups.any(vote != 0)
+        return s, rounds, rounds_run, running
+
+    def _priority(self, s: Tensor, pair_index: Tensor, fixed: Tensor | None, times: Tensor) -> Tensor | None:
+        """Which active pairs go first, `[E]` (higher is earlier); None where all of them are arbitrated."""
+        if self.unlimited or fixed is not None:
+            return fixed
+        p = torch.sigmoid(s)
+        intensity = conflict_intensity(p.index_select(0, pair_index[0]), p.index_select(0, pair_index[1]))
+        return intensity - 3 * times if self.scheduler == "round_robin" else intensity
 
     def step(self, s: Tensor, vote: Tensor, pair_index: Tensor) -> Tensor:
         """One round's update of the logits `[N]` from signed votes `[E]`: `+vote` reaches a, `-vote` reaches b, times eta.
@@ -252,9 +292,10 @@ class CredibilityPropagation(MessagePassing):
         Votes are summed before the multiplication: in exact mode they are small integers, so the sum has no rounding and the
         result does not depend on the order of the pairs.
         """
-        both_ways = torch.cat([pair_index.flip(0), pair_index], dim=1)
-        votes = self.propagate(both_ways, vote=torch.cat([vote, -vote]).unsqueeze(-1), size=(s.numel(), s.numel()))
-        return s + self.step_size.to(s.dtype) * votes.squeeze(-1)
+        vote, size = vote.to(s.dtype), (s.numel(), s.numel())
+        # A message carries its own number, so that only the receivers, the second row, are read.
+        for_a, for_b = (self.propagate(end.expand(2, -1), vote=vote, size=size) for end in pair_index)
+        return s + self.step_size.to(s.dtype) * (for_a - for_b)
 
     def _support(self, p: Tensor, support: Tensor, pair_index: Tensor) -> Tensor:
         """What the support edges pass on in one round, `[N]`: lambda times the sum of 2 p - 1 over the neighbours."""
@@ -272,19 +313,25 @@ class _VerdictCache:
 
     def __init__(self, graph: EvidenceGraph, edges: Edges, arbitrator: Arbitrator | None) -> None:
         self.graph, self.edges, self.arbitrator = graph, edges, arbitrator
-        self.verdict = graph.verdict.clone()
-        self.known = ~self.verdict[:, 0].isnan()
-        self.asked = torch.zeros_like(self.known)
+        self.verdict = graph.verdict
+        self.unknown = self.verdict[:, 0].isnan()
+        self.asked = torch.zeros_like(self.unknown)
         self.rationales: dict[int, str] = {}
 
-    def __call__(self, selected: Tensor) -> Tensor:
-        pairs = (selected & ~self.known & ~self.asked).nonzero().squeeze(-1)
+    def __call__(self, selected: Tensor) -> bool:
+        """Whether there are new verdicts."""
+        if torch.compiler.is_compiling():
+            torch.ops.aten._assert_async.msg(~(selected & self.unknown).any(), "a compiled propagation needs all verdicts in graph.verdict")
+            return False
+        pairs = (selected & self.unknown).nonzero().squeeze(-1)
         if pairs.numel() == 0:
-            return self.verdict
+            return False
         if self.arbitrator is None:
             raise ValueError(f"{pairs.numel()} selected contradictions have no verdict; pass an arbitrator or fill graph.verdict")
         answer = self.arbitrator.arbitrate(self.graph, pairs, self.edges.support, self.edges.contradiction)
-        self.verdict[pairs] = answer.probabilities.to(self.verdict)
-        self.asked[pairs] = True
+        self.verdict = self.verdict.index_copy(0, pairs, answer.probabilities.to(self.verdict))
+        # A failed verdict stays NaN, but is not asked for again.
+        self.unknown = self.unknown.index_fill(0, pairs, False)
+        self.asked = self.asked.index_fill(0, pairs, True)
         self.rationales.update(zip(pairs.tolist(), answer.rationales, strict=False))
-        return self.verdict
+        return True

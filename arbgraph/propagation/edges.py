@@ -11,6 +11,8 @@ from torch import Tensor
 from arbgraph.graph import EvidenceGraph
 from arbgraph.schema import CONTRADICT, SUPPORT
 
+CapScope = Literal["graph", "node"]
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -36,43 +38,87 @@ def num_graphs(graph: EvidenceGraph) -> int:
     return int(getattr(graph, "num_graphs", 1))
 
 
-def rank_within(group: Tensor, order: Tensor) -> Tensor:
-    """Rank `[E]` of every element inside its group, from 0, when elements are taken in `order` (a permutation of E)."""
-    by_group = order[torch.argsort(group[order], stable=True)]
-    sizes = torch.bincount(group, minlength=int(group.max()) + 1 if group.numel() else 0)
+@dataclass(frozen=True)
+class PairGroups:
+    """The graphs `[E]` that pairs belong to, out of `count`; `index` is None where there is one graph, which saves a pass over E."""
+
+    index: Tensor | None
+    count: int
+
+    @classmethod
+    def of(cls, graph: EvidenceGraph) -> PairGroups:
+        """The graph of every pair: that of its first claim."""
+        batch = graph.get("batch")
+        return cls(None if batch is None else batch.index_select(0, graph.pair_index[0]), num_graphs(graph))
+
+    def any(self, mask: Tensor) -> Tensor:
+        """Whether `mask [E]`, boolean, holds anywhere in a graph, `[B]`."""
+        if self.index is None:
+            return mask.any().view(1)
+        return torch.zeros(self.count, dtype=torch.long, device=mask.device).index_add(0, self.index, mask.long()) > 0
+
+    def spread(self, value: Tensor) -> Tensor:
+        """`value [B]` for every pair `[E]`, or `[1]` where there is one graph."""
+        return value if self.index is None else value.index_select(0, self.index)
+
+
+def count_within(group: Tensor, groups: int) -> Tensor:
+    """Rows per group `[groups]`. Unlike `bincount`, its shape does not depend on data, which compilation needs."""
+    return torch.zeros(groups, dtype=torch.long, device=group.device).index_add(0, group, torch.ones_like(group))
+
+
+def rank_within(group: Tensor, groups: int) -> Tensor:
+    """Rank `[R]` of every row among the earlier rows of its group, from 0."""
+    if groups == 1:
+        return torch.arange(group.numel(), device=group.device)
+    by_group = torch.argsort(group, stable=True)
+    sizes = count_within(group, groups)
     starts = torch.cumsum(sizes, 0) - sizes
-    rank = torch.empty_like(order)
-    rank[by_group] = torch.arange(order.numel(), device=order.device) - starts[group[by_group]]
-    return rank
+    rank = torch.arange(group.numel(), device=group.device) - starts[group[by_group]]
+    return torch.empty_like(group).index_copy(0, by_group, rank)
+
+
+def positions(mask: Tensor) -> Tensor:
+    """Rows in which `mask [R]` holds; all rows under compilation, where shapes must not depend on data."""
+    if torch.compiler.is_compiling():
+        return torch.arange(mask.numel(), device=mask.device)
+    return mask.nonzero().squeeze(-1)
 
 
 def select_edges(
     graph: EvidenceGraph,
     *,
-    tau_q: float,
-    tau_sim: float,
-    tau_conf: float,
+    tau_q: float | Tensor,
+    tau_sim: float | Tensor,
+    tau_conf: float | Tensor,
     support_cap: int,
-    support_cap_scope: Literal["graph", "node"],
+    support_cap_scope: CapScope,
 ) -> Edges:
-    """The claims with relevance >= tau_q, and the pairs between them with similarity >= tau_sim whose most probable relation has
-    probability >= tau_conf. Every contradiction is kept; of the support edges the `support_cap` most similar (section 3.3).
+    """The claims with relevance >= tau_q, and the pairs between them with similarity >= tau_sim whose most probable relation (the
+    first of equals) has probability >= tau_conf. Every contradiction is kept; of the support edges the `support_cap` most similar
+    (section 3.3).
     """
     a, b = graph.pair_index
     kept = graph.relevance >= tau_q
-    alive = kept[a] & kept[b] & (graph.similarity >= tau_sim)
-    confidence, label = graph.relation.max(dim=-1)
-    certain = alive & (confidence >= tau_conf)
-    support = certain & (label == SUPPORT)
+    alive = kept.index_select(0, a) & kept.index_select(0, b) & (graph.similarity >= tau_sim)
+    # Column by column: a maximum over rows of three numbers takes several times as long.
+    supports, contradicts, neutral = graph.relation[:, SUPPORT], graph.relation[:, CONTRADICT], graph.relation[:, 2]
+    support = alive & (supports >= contradicts) & (supports >= neutral) & (supports >= tau_conf)
+    contradiction = alive & (contradicts > supports) & (contradicts >= neutral) & (contradicts >= tau_conf)
     within = support & _within_cap(graph, support, support_cap, support_cap_scope)
-    return Edges(kept, within, certain & (label == CONTRADICT), support & ~within)
+    return Edges(kept, within, contradiction, support & ~within)
 
 
-def _within_cap(graph: EvidenceGraph, support: Tensor, cap: int, scope: Literal["graph", "node"]) -> Tensor:
-    a, b = graph.pair_index
-    order = torch.argsort(torch.where(support, graph.similarity, -torch.inf), descending=True, stable=True)
+def _within_cap(graph: EvidenceGraph, support: Tensor, cap: int, scope: CapScope) -> Tensor:
+    """Among the `cap` most similar support edges of the graph, or of either claim; equals in the order of the pairs. `[E]`."""
+    rows = positions(support)
+    if rows.numel() <= cap:
+        return torch.ones_like(support)
+    similarity = graph.similarity[rows].masked_fill(~support[rows], -torch.inf)
+    best = rows[torch.argsort(similarity, descending=True, stable=True)]
+    a, b = graph.pair_index[:, best]
     if scope == "graph":
-        return rank_within(graph_of(graph)[a], order) < cap
-    # Per claim: an edge stays when it is among the M best of either end.
-    both = rank_within(torch.cat([a, b]), torch.stack([order, order + a.numel()], dim=1).flatten())
-    return (both[: a.numel()] < cap) | (both[a.numel() :] < cap)
+        within = rank_within(graph_of(graph)[a], num_graphs(graph)) < cap
+    else:
+        within = (rank_within(torch.stack([a, b], dim=1).flatten(), graph.prior.numel()) < cap).view(-1, 2).any(dim=1)
+    return torch.zeros_like(support).index_copy(0, best, within)

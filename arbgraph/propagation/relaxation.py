@@ -12,7 +12,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-BISECTIONS = 64  # halves the bracket of theta down to the last bits of a float64
+from arbgraph.propagation.edges import count_within
+
+# Halvings that bring the bracket of theta down to the last bits of a number.
+BISECTIONS = {torch.float64: 64, torch.float32: 36}
 
 Selection = Literal["capped_simplex", "fermi"]
 Gate = Literal["hard_sigmoid", "sigmoid"]
@@ -40,7 +43,7 @@ def capped_simplex_topk(scores: Tensor, group: Tensor, k: Tensor, tau: float | T
 
     Returns the mask `[E]` in [0, 1]. Source: SparseMAP over k-subsets (Niculae et al. 2018).
     """
-    return _budgeted(scores / tau, group, k, lambda z: z.clamp(0, 1), width=1.0)
+    return _budgeted(scores / tau, group, k, lambda z: z.clamp(0, 1), lambda z: ((z > 0) & (z < 1)).to(z), width=1.0)
 
 
 def fermi_topk(scores: Tensor, group: Tensor, k: Tensor, tau: float | Tensor) -> Tensor:
@@ -52,7 +55,7 @@ def fermi_topk(scores: Tensor, group: Tensor, k: Tensor, tau: float | Tensor) ->
     Dense and smooth; it approaches the hard top-k as exp(-gap / 2 tau) and reaches it only in the limit. For two anchors the
     entropic optimal transport of SOFT top-k (Xie et al. 2020) is this form. Arguments and result as `capped_simplex_topk`.
     """
-    return _budgeted(scores / tau, group, k, torch.sigmoid, width=40.0)
+    return _budgeted(scores / tau, group, k, torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), width=40.0)
 
 
 SELECTIONS: dict[str, Callable[[Tensor, Tensor, Tensor, float | Tensor], Tensor]] = {
@@ -61,56 +64,46 @@ SELECTIONS: dict[str, Callable[[Tensor, Tensor, Tensor, float | Tensor], Tensor]
 }
 
 
-def _budgeted(z: Tensor, group: Tensor, k: Tensor, squash: Callable[[Tensor], Tensor], width: float) -> Tensor:
-    """squash(z - theta) with sum k per group. `squash` rises from 0 to 1 over (-width, width).
+Squash = Callable[[Tensor], Tensor]
+
+
+def _budgeted(z: Tensor, group: Tensor, k: Tensor, squash: Squash, slope: Squash, width: float) -> Tensor:
+    """squash(z - theta) with sum k per group. `squash` rises from 0 to 1 over (-width, width) with derivative `slope`.
 
     theta is found without gradient; one Newton step at the solution, with gradient, then makes autograd differentiate the
-    implicit function (its value moves by rounding only).
+    implicit function (its value moves by rounding only). Half precision cannot hold such sums, so they run in float32.
     """
-    if z.numel() == 0:
-        return z
-    size = torch.bincount(group, minlength=k.numel())
-    target = torch.minimum(k, size).to(z.dtype)
-    theta = _threshold(z.detach(), group, target.detach(), squash, width)
-    inner = z - theta[group]
-    mask = squash(inner)
+    dtype = z.dtype
+    if dtype not in BISECTIONS:
+        return _budgeted(z.float(), group, k, squash, slope, width).to(dtype)
+    size = count_within(group, k.numel())
+    target = torch.minimum(k, size).to(dtype)
     with torch.no_grad():
-        step = 1e-6
-        slope = (
-            (squash(inner + step) - squash(inner - step)) / (2 * step)
-            if squash is torch.sigmoid
-            else ((inner > 0) & (inner < 1)).to(z.dtype)
-        )
-        total_slope = torch.zeros_like(target).index_add(0, group, slope)
-    excess = torch.zeros_like(target).index_add(0, group, mask) - target
-    correction = torch.where(total_slope > 0, excess / total_slope.clamp(min=torch.finfo(z.dtype).tiny), torch.zeros_like(excess))
+        theta = _threshold(z, group, target, squash, width)
+        total_slope = torch.zeros_like(target).index_add(0, group, slope(z - theta[group]))
+    inner = z - theta[group]
+    excess = torch.zeros_like(target).index_add(0, group, squash(inner)) - target
+    correction = torch.where(total_slope > 0, excess / total_slope.clamp(min=torch.finfo(dtype).tiny), 0)
     mask = squash(inner - correction[group])
     # A group whose budget covers everything, or nothing, has no threshold.
     everything, nothing = (target >= size)[group], (target <= 0)[group]
-    return torch.where(everything, torch.ones_like(mask), torch.where(nothing, torch.zeros_like(mask), mask))
+    return torch.where(everything, 1, torch.where(nothing, 0, mask))
 
 
-def _threshold(z: Tensor, group: Tensor, target: Tensor, squash: Callable[[Tensor], Tensor], width: float) -> Tensor:
+def _threshold(z: Tensor, group: Tensor, target: Tensor, squash: Squash, width: float) -> Tensor:
     """theta `[B]` with sum squash(z - theta) = target, by bisection; the middle of the gap where a whole interval solves it."""
     infinite = torch.full_like(target, torch.inf)
     low = infinite.scatter_reduce(0, group, z, "amin") - width - 1
     high = (-infinite).scatter_reduce(0, group, z, "amax") + width + 1
-    low, high = torch.nan_to_num(low, posinf=0.0), torch.nan_to_num(high, neginf=0.0)
-    left, right = _bisect(z, group, target, squash, low, high, strict=False), _bisect(z, group, target, squash, low, high, strict=True)
-    return (left + right) / 2
-
-
-def _bisect(
-    z: Tensor, group: Tensor, target: Tensor, squash: Callable[[Tensor], Tensor], low: Tensor, high: Tensor, *, strict: bool
-) -> Tensor:
-    """The largest theta whose sum still is >= target (or > target when strict), up to rounding."""
+    low, high = torch.nan_to_num(low, posinf=0.0).repeat(2, 1), torch.nan_to_num(high, neginf=0.0).repeat(2, 1)
+    # Both ends of the interval at once: the largest theta whose sum is > target, and the largest whose sum is >= target, up to rounding.
     slack = torch.finfo(z.dtype).eps * 8 * (1 + target)
-    for _ in range(BISECTIONS):
+    bound = torch.stack([target + slack, target - slack])
+    for _ in range(BISECTIONS[z.dtype]):
         middle = (low + high) / 2
-        total = torch.zeros_like(target).index_add(0, group, squash(z - middle[group]))
-        above = total > target + slack if strict else total >= target - slack
+        above = torch.zeros_like(bound).index_add(1, group, squash(z - middle[:, group])) > bound
         low, high = torch.where(above, middle, low), torch.where(above, high, middle)
-    return (low + high) / 2
+    return (low + high).mean(dim=0) / 2
 
 
 def geometric_schedule(step: int, steps: int, start: float = 1.0, end: float = 0.05) -> float:

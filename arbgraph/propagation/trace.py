@@ -30,18 +30,29 @@ class Arbitrator(Protocol):
     def arbitrate(self, graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradiction: Tensor) -> Verdicts: ...
 
 
+def conflict_intensity(p_a: Tensor, p_b: Tensor) -> Tensor:
+    """I = (p_a + p_b) / (1 + |p_a - p_b|), in [0, 2] (ArbGraph, Eq. 4): high where two credible claims are evenly matched."""
+    return (p_a + p_b) / (1 + (p_a - p_b).abs())
+
+
 @dataclass(frozen=True)
 class Round:
-    """One executed round: intensity (Eq. 4), selection m, gate w, direction d `[E]`; logits after it `[N]`.
+    """One executed round: selection m, gate w, direction d `[E]`; logits before and after it `[N]`.
 
-    In exact mode m and w are 0 or 1 and d is -1, 0 or 1.
+    In exact mode m and w are booleans and d is -1, 0 or 1, of one byte.
     """
 
-    intensity: Tensor
+    pair_index: Tensor
     selected: Tensor
     gate: Tensor
     direction: Tensor
+    before: Tensor
     s: Tensor
+
+    @property
+    def intensity(self) -> Tensor:
+        """Conflict intensity (Eq. 4) of every pair at the start of the round, `[E]`."""
+        return conflict_intensity(*torch.sigmoid(self.before)[self.pair_index])
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class CredibilityTrace:
 
     `p [N]` credibility, `s [N]` its logit, `accepted [N]` kept and p >= tau_accept (Eq. 5), `verdict [E, 3]` all verdicts known
     at the end, `asked [E]` pairs that the arbitrator was asked about, `rationales` its reasons by pair, `rounds_run [B]` rounds
-    in which a graph of the batch arbitrated at least one pair, `converged [B]` whether a graph had settled (for Algorithm 1: no
+    up to the last in which a graph of the batch arbitrated a pair, `converged [B]` whether a graph had settled (for Algorithm 1: no
     active pair is left, or early stop saw a round that moved nothing), `acceptance [N]` in [0, 1] the differentiable form of
     `accepted`.
     """
@@ -80,7 +91,7 @@ class CredibilityTrace:
         asked = self.asked[pairs]
         edges = Edges(self.edges.kept[nodes], self.edges.support[pairs], self.edges.contradiction[pairs], self.edges.capped[pairs])
         rounds = [
-            Round(r.intensity[pairs], r.selected[pairs], r.gate[pairs], r.direction[pairs], r.s[nodes])
+            Round(r.pair_index[:, pairs] - nodes.start, r.selected[pairs], r.gate[pairs], r.direction[pairs], r.before[nodes], r.s[nodes])
             for r in self.rounds[: int(self.rounds_run[graph])]
         ]
         return CredibilityTrace(

@@ -8,12 +8,12 @@ function on claim-source links and can be used without an evidence graph.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.base import Arcs, EdgeWeight, Rival, Solution, State, fixed_point, groups_of, maximum_within, ratio
@@ -81,7 +81,7 @@ def sums_update(trust: Tensor, belief: Tensor, links: Links) -> tuple[Tensor, Te
     return trust, links.to_claims(trust)
 
 
-def average_log_update(trust: Tensor, belief: Tensor, links: Links, log_offset: float = 1.0) -> tuple[Tensor, Tensor]:
+def average_log_update(trust: Tensor, belief: Tensor, links: Links, log_offset: float | Tensor = 1.0) -> tuple[Tensor, Tensor]:
     """T_s = ln(log_offset + n_s) / n_s * sum_{F_s} B_f; B as in `sums_update`. As published, `log_offset` is 0."""
     count = links.claims_per_source(belief.dtype)
     per_claim = ratio((log_offset + count.clamp(min=1)).log(), count)
@@ -89,13 +89,15 @@ def average_log_update(trust: Tensor, belief: Tensor, links: Links, log_offset: 
     return trust, links.to_claims(trust)
 
 
-def investment_update(trust: Tensor, belief: Tensor, links: Links, exponent: float = 1.2) -> tuple[Tensor, Tensor]:
+def investment_update(trust: Tensor, belief: Tensor, links: Links, exponent: float | Tensor = 1.2) -> tuple[Tensor, Tensor]:
     """a_s = T_s / n_s; T_s' = a_s sum_{f in F_s} B_f / sum_{r in S_f} a_r; B_f = (sum_{S_f} T_s' / n_s)^exponent."""
     trust, invested = _returns(trust, belief, links)
     return trust, invested**exponent
 
 
-def pooled_investment_update(trust: Tensor, belief: Tensor, links: Links, rivals: Arcs, exponent: float = 1.4) -> tuple[Tensor, Tensor]:
+def pooled_investment_update(
+    trust: Tensor, belief: Tensor, links: Links, rivals: Arcs, exponent: float | Tensor = 1.4
+) -> tuple[Tensor, Tensor]:
     """T as in `investment_update`; H_f = sum_{S_f} T_s' / n_s; B_f = H_f H_f^exponent / (H_f^exponent + sum_{rivals} c H^exponent)."""
     trust, invested = _returns(trust, belief, links)
     grown = invested**exponent
@@ -110,7 +112,7 @@ def _returns(trust: Tensor, belief: Tensor, links: Links) -> tuple[Tensor, Tenso
 
 
 def truthfinder_update(
-    trust: Tensor, links: Links, implication: Arcs, influence: float = 0.5, dampening: float = 0.3
+    trust: Tensor, links: Links, implication: Arcs, influence: float | Tensor = 0.5, dampening: float | Tensor = 0.3
 ) -> tuple[Tensor, Tensor]:
     """tau_s = -ln(1 - t_s); sg_f = sum_{S_f} tau_s; p_f = sigmoid(dampening (sg_f + influence sum_g imp(g -> f) sg_g));
     t_s = mean_{F_s} p_f. Returns t and p; the weights of `implication` are imp. A trust that rounds to 1 is taken as the largest
@@ -122,7 +124,7 @@ def truthfinder_update(
     return ratio(links.to_sources(p), count, trust), p
 
 
-def crh_update(weight: Tensor, links: Links, rivals: Arcs, epsilon: float = 1e-5) -> tuple[Tensor, Tensor]:
+def crh_update(weight: Tensor, links: Links, rivals: Arcs, epsilon: float | Tensor = 1e-5) -> tuple[Tensor, Tensor]:
     """b_f = V_f / (V_f + sum_{rivals} c V_g) with V_f = sum_{S_f} w_s, and w_s = -ln(loss_s / sum loss) with
     loss_s = sum_{f in F_s} ((b_f - 1)^2 + sum_{g rival of f} c b_g^2) + epsilon. Returns w and b.
 
@@ -138,7 +140,7 @@ def crh_update(weight: Tensor, links: Links, rivals: Arcs, epsilon: float = 1e-5
     return torch.where(compared, -torch.where(compared, fraction, 1).log(), 1), belief
 
 
-def two_estimates_update(error: Tensor, links: Links, rivals: Arcs, rounding: float = 0.5) -> tuple[Tensor, Tensor]:
+def two_estimates_update(error: Tensor, links: Links, rivals: Arcs, rounding: float | Tensor = 0.5) -> tuple[Tensor, Tensor]:
     """p_f = (sum_{S_f} (1 - e_s) + sum_{rivals g} c sum_{S_g} e_s) / (n+ + n-), normalised; then
     e_s = (sum_{F_s} (1 - p_f) + sum of the p of the rivals of F_s) / n_s, normalised. Returns e and p.
 
@@ -153,7 +155,7 @@ def two_estimates_update(error: Tensor, links: Links, rivals: Arcs, rounding: fl
     return _spread(error, links.source_graph, links.graphs, rounding), belief
 
 
-def _spread(value: Tensor, group: Tensor, groups: int, rounding: float) -> Tensor:
+def _spread(value: Tensor, group: Tensor, groups: int, rounding: float | Tensor) -> Tensor:
     high = maximum_within(value, group, groups)[group]
     low = value.new_ones(groups).scatter_reduce(0, group, value, "amin")[group]
     # A spread of rounding errors is no spread.
@@ -269,9 +271,12 @@ class AverageLog(_FactFinder):
     at all; the default is 1. B is 0.5 at the start; 20 iterations. A power iteration, as `Sums`.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {"log_offset": "[0, inf)"}
+    log_offset: nn.Parameter
+
     def __init__(self, *, log_offset: float = 1.0, **options: Any) -> None:
         super().__init__(**options)
-        self.log_offset = log_offset
+        self.register_scalars(log_offset=log_offset)
 
     def update(self, trust: Tensor, belief: Tensor, links: Links, rivals: Arcs) -> tuple[Tensor, Tensor]:
         return average_log_update(trust, belief, links, self.log_offset)
@@ -288,9 +293,12 @@ class Investment(_FactFinder):
     there is no general convergence, only the flag.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {"exponent": "(0, inf)"}
+    exponent: nn.Parameter
+
     def __init__(self, *, exponent: float = 1.2, **options: Any) -> None:
         super().__init__(**options)
-        self.exponent = exponent
+        self.register_scalars(exponent=exponent)
 
     def initial_belief(self, links: Links, rivals: Arcs, dtype: torch.dtype) -> Tensor:
         return share(links.votes(dtype), rivals)
@@ -308,9 +316,12 @@ class PooledInvestment(_FactFinder):
     with g = `exponent`. B starts uniform over a claim and its rivals, T at 1; 10 iterations; no general convergence, only the flag.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {"exponent": "(0, inf)"}
+    exponent: nn.Parameter
+
     def __init__(self, *, exponent: float = 1.4, max_iterations: int = 10, **options: Any) -> None:
         super().__init__(max_iterations=max_iterations, **options)
-        self.exponent = exponent
+        self.register_scalars(exponent=exponent)
 
     def initial_belief(self, links: Links, rivals: Arcs, dtype: torch.dtype) -> Tensor:
         return share(torch.ones(links.claim_graph.numel(), dtype=dtype, device=links.claim.device), rivals)
@@ -331,6 +342,11 @@ class TruthFinder(Rival):
     contradictions every p is above 0.5. p needs no mapping. Trust and not the prior is the starting point.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {"influence": "(-inf, inf)", "dampening": "(0, inf)", "initial_trust": "(0, 1)"}
+    influence: nn.Parameter
+    dampening: nn.Parameter
+    initial_trust: nn.Parameter
+
     def __init__(
         self,
         *,
@@ -341,9 +357,7 @@ class TruthFinder(Rival):
         **options: Any,
     ) -> None:
         super().__init__(tolerance=tolerance, **options)
-        if not 0 < initial_trust < 1:
-            raise ValueError(f"initial_trust is {initial_trust}; it lies in (0, 1)")
-        self.influence, self.dampening, self.initial_trust = influence, dampening, initial_trust
+        self.register_scalars(influence=influence, dampening=dampening, initial_trust=initial_trust)
 
     def solve(self, graph: EvidenceGraph, edges: Edges) -> Solution:
         links = Links.of(graph, edges.kept)
@@ -367,9 +381,9 @@ def find_truth(
     implication: Arcs,
     p: Tensor,
     *,
-    influence: float = 0.5,
-    dampening: float = 0.3,
-    initial_trust: float = 0.9,
+    influence: float | Tensor = 0.5,
+    dampening: float | Tensor = 0.3,
+    initial_trust: float | Tensor = 0.9,
     max_iterations: int = 200,
     tolerance: float = 0.001,
 ) -> tuple[State, Tensor, Tensor]:
@@ -383,7 +397,7 @@ def find_truth(
 
     return fixed_point(
         lambda trust, _: truthfinder_update(trust, links, implication, influence, dampening),
-        (p.new_full((links.source_graph.numel(),), initial_trust), p),
+        (initial_trust * p.new_ones(links.source_graph.numel()), p),
         (links.source_graph, links.claim_graph),
         links.graphs,
         max_iterations=max_iterations,
@@ -429,9 +443,12 @@ class CRH(_SourceWeights):
     w is 1 at the start; alternates to a stationary point. p = b; a claim where nobody speaks keeps its prior.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {"epsilon": "(0, inf)"}
+    epsilon: nn.Parameter
+
     def __init__(self, *, epsilon: float = 1e-5, **options: Any) -> None:
         super().__init__(**options)
-        self.epsilon = epsilon
+        self.register_scalars(epsilon=epsilon)
 
     def update(self, state: Tensor, links: Links, rivals: Arcs) -> tuple[Tensor, Tensor]:
         return crh_update(state, links, rivals, self.epsilon)
@@ -448,11 +465,13 @@ class TwoEstimates(_SourceWeights):
     0.1. No general convergence, only the flag. A claim where nobody speaks keeps its prior.
     """
 
+    learnable: ClassVar[Mapping[str, str]] = {"rounding": "[0, 1]"}
+    rounding: nn.Parameter
     initial = 0.1
 
     def __init__(self, *, rounding: float = 0.5, **options: Any) -> None:
         super().__init__(**options)
-        self.rounding = rounding
+        self.register_scalars(rounding=rounding)
 
     def update(self, state: Tensor, links: Links, rivals: Arcs) -> tuple[Tensor, Tensor]:
         return two_estimates_update(state, links, rivals, self.rounding)

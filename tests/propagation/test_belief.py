@@ -112,7 +112,7 @@ def test_signed_pagerank_solves_its_linear_system():
     ("make", "message"),
     [
         (lambda: MeanField(damping=1.0), "damping is 1.0"),
-        (lambda: NotBothBeliefPropagation(support_strength=-1.0), "strengths must not be negative"),
+        (lambda: NotBothBeliefPropagation(support_strength=-1.0), "support_strength is -1.0; it lies in"),
         (lambda: SignedPageRank(restart=0.0), "restart is 0.0"),
     ],
 )

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.credibility import SCHEDULERS, CredibilityPropagation, conflict_intensity
-from arbgraph.propagation.trace import Verdicts
+from arbgraph.propagation.credibility import SCHEDULERS, CredibilityPropagation
+from arbgraph.propagation.trace import Verdicts, conflict_intensity
 from arbgraph.settings import load_settings
 from tests.reference.algorithm1 import algorithm1
 
