@@ -482,3 +482,9 @@ def test_feature_columns_are_pinned():
     assert COMPARISON_FEATURES[0] == "years_differ"
     assert COMPARISON_FEATURES[24] == "measure_conflict"
     assert COMPARISON_FEATURES[66:] == ("text_equal", "a_in_b_or_synonym", "b_in_a_or_synonym")
+
+
+def test_a_hyphenated_scale_after_a_number_is_not_read_as_a_small_number():
+    comparison = compare("They built two thousand five-hundred homes.", "They built 2,000 homes.")
+    assert comparison is not None
+    assert comparison_features([("Two hundred five-hundred-seat halls.", "Two hundred twenty-five halls.")]).isfinite().all()

@@ -142,11 +142,17 @@ def _read_number(tokens: list[Token], i: int) -> tuple[float, float, int] | None
             value, half, i = 1.0, 0.5, i + 1
         elif word == "half" and i + 2 < len(tokens) and tokens[i + 1].lower in ("a", "an") and tokens[i + 2].lower in _SCALES:
             value, half, i = 0.5, 0.05, i + 2
-        elif word in _ONES or (word.partition("-")[0] in _ONES and word.partition("-")[2] in _ONES):
+        elif _is_small(word):
             value, half, i = _read_small(tokens, i)
         else:
             return None
     return _apply_scales(tokens, i, value, half)
+
+
+def _is_small(word: str) -> bool:
+    """Whether a word is a number below a hundred: seven, twenty, twenty-seven (but not five-hundred)."""
+    head, hyphen, tail = word.partition("-")
+    return head in _ONES and (not hyphen or tail in _ONES)
 
 
 def _read_small(tokens: list[Token], i: int) -> tuple[float, float, int]:
@@ -164,7 +170,7 @@ def _apply_scales(tokens: list[Token], i: int, value: float, half: float) -> tup
         scale = _SCALES[tokens[i].lower]
         value, half, i = value * scale, half * scale, i + 1
         j = i + 1 if i < len(tokens) and tokens[i].lower == "and" else i
-        if scale in (1e2, 1e3) and j < len(tokens) and tokens[j].lower.partition("-")[0] in _ONES:
+        if scale in (1e2, 1e3) and j < len(tokens) and _is_small(tokens[j].lower):
             small, _, after = _read_small(tokens, j)
             if scale == 1e2 or (after < len(tokens) and tokens[after].lower in ("hundred", "hundreds")):
                 if scale == 1e2:
