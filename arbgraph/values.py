@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Literal
 
@@ -109,7 +109,8 @@ def infer_kind(values: Sequence[str], items: int) -> Kind:
     if len(spellings) <= MOST_CATEGORIES and items >= ITEMS_PER_CATEGORY * len(spellings):
         return "category"
     total = sum(spellings.values())
-    for kind, read in (("time", clock), ("number", number), ("date", day)):
+    readers: tuple[tuple[Kind, Callable[[str], object]], ...] = (("time", clock), ("number", number), ("date", day))
+    for kind, read in readers:
         if sum(count for value, count in spellings.items() if read(value) is not None) >= INFER * total:
             return kind
     return "plain"

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.base import Arcs, ratio
-from arbgraph.propagation.edges import graph_of, num_graphs
+from arbgraph.propagation.edges import Edges, graph_of, num_graphs
 
 # Scalars that can be learned by name, in the order of the arguments of `SourceTrust`; the last ones are held as logarithms.
 TRUST_LEARNABLE = ("weight", "confusion_weight", "bias", "alternatives", "mean", "volume", "unlisted")
-TRUST_LEARNABLE += ("partial", "support", "specificity", "class_prior", "strength", "facet_strength", "confusion_strength")
+TRUST_LEARNABLE += ("partial", "support", "specificity", "class_prior", "sharpness", "strength", "facet_strength", "confusion_strength")
 POSITIVE = ("strength", "facet_strength", "confusion_strength")
 # Trust and confusion stay this far from 0 and 1, so that no single source can rule a claim out for good.
 SMALLEST = 1e-10
@@ -96,13 +96,12 @@ class TrustIndex:
     confusion: Confusion | None
 
     @classmethod
-    def of(cls, graph: EvidenceGraph, kept: Tensor, contradiction: Tensor, support: Tensor) -> TrustIndex:
-        """The index of a graph or batch. `kept [N]`, `contradiction [E]`, `support [E]` in [0, 1]: what takes part, and how far."""
-        alive = kept > 0
-        claim, source = graph.source_index[:, alive[graph.source_index[0]]]
+    def of(cls, graph: EvidenceGraph, edges: Edges) -> TrustIndex:
+        """The index of the claims and edges in force of a graph or batch."""
+        claim, source = graph.source_index[:, edges.kept[graph.source_index[0]]]
         batch, n = graph_of(graph), graph.prior.numel()
-        chosen = contradiction > 0
-        rivals = Arcs.both_ways(graph.pair_index, chosen, contradiction)
+        one = torch.ones(graph.num_pairs, dtype=graph.prior.dtype, device=claim.device)
+        rivals = Arcs.both_ways(graph.pair_index, edges.contradiction, one)
         category = graph.get("category")
         category = torch.full((n,), -1, device=claim.device) if category is None else category
         facets = graph.get("facet")
@@ -114,10 +113,10 @@ class TrustIndex:
             claim,
             source,
             int(torch.as_tensor(graph.num_sources).sum()),
-            alive,
+            edges.kept,
             rivals,
-            Arcs.both_ways(graph.pair_index, chosen, contradiction * graph.similarity.to(contradiction)),
-            Arcs.both_ways(graph.pair_index, support > 0, support),
+            Arcs.both_ways(graph.pair_index, edges.contradiction, graph.similarity.to(one)),
+            Arcs.both_ways(graph.pair_index, edges.support, one),
             facet,
             facet_first,
             classes,
@@ -196,6 +195,8 @@ class SourceTrust(nn.Module):
     Shapes: N claims, S sources; see `Trusted`. Raises ValueError on an unknown name or a negative number of rounds or pseudo-counts.
     """
 
+    confusion_weight: nn.Parameter
+
     def __init__(
         self,
         *,
@@ -211,6 +212,7 @@ class SourceTrust(nn.Module):
         support: float = 0.0,
         specificity: float = 0.0,
         class_prior: float = 0.0,
+        sharpness: float = 1.0,
         strength: float = 4.0,
         facet_strength: float = 1e6,
         confusion_strength: float = 4.0,
@@ -224,6 +226,7 @@ class SourceTrust(nn.Module):
             raise ValueError(f"rounds of source trust is {rounds}; it must not be negative")
         self.rounds = rounds
         given = (weight, confusion_weight, bias, alternatives, mean, volume, unlisted, partial, support, specificity, class_prior)
+        given += (sharpness,)
         given += (strength, facet_strength, confusion_strength)
         for name, value in zip(TRUST_LEARNABLE, given, strict=True):
             if name in POSITIVE and value < 0:
@@ -240,9 +243,17 @@ class SourceTrust(nn.Module):
         parameter = getattr(self, name)
         return parameter.exp() if name in POSITIVE else parameter
 
-    def forward(self, graph: EvidenceGraph, start: Tensor, kept: Tensor, contradiction: Tensor, support: Tensor) -> Tensor:
-        """Logits `[N]` from those of the prior, `start [N]`, on the edges in force; claims that are not kept keep their start."""
-        index = TrustIndex.of(graph, kept, contradiction, support)
+    @property
+    def confused(self) -> bool:
+        """Whether confusions count."""
+        return self.confusion_weight.requires_grad or bool(self.confusion_weight != 0)
+
+    def forward(self, graph: EvidenceGraph, start: Tensor, edges: Edges) -> Tensor:
+        """Logits `[N]` from those of the prior, `start [N]`, on the edges in force; claims that are not kept keep their start.
+
+        Thresholds act hard here: gradients reach the scalars of this module and the prior, not the thresholds of the edges.
+        """
+        index = TrustIndex.of(graph, edges)
         return self.alternate(index, start, graph.specificity, graph.get("known")).s
 
     def alternate(self, index: TrustIndex, start: Tensor, specificity: Tensor, known: Tensor | None = None) -> Trusted:
@@ -260,7 +271,7 @@ class SourceTrust(nn.Module):
         s = torch.logit(p.clamp(SMALLEST, 1 - SMALLEST))
         p, s = _given(p, s, known)
         trust = prior
-        for _ in range(self.rounds):
+        for number in range(self.rounds):
             trust, trust_in_facet = self._trust(index, p, prior, said, read)
             log_odds = torch.logit(trust_in_facet.clamp(SMALLEST, 1 - SMALLEST))[index.facet.group]
             vote = log_odds + read["bias"] + read["alternatives"] * log_alternatives[index.claim]
@@ -268,8 +279,10 @@ class SourceTrust(nn.Module):
             score = own + read["weight"] * voted + read["partial"] * index.partial.sum(voted) + read["support"] * index.support.sum(voted)
             if index.confusion is not None:
                 score = score + self._classes(index, p, read)
-                if _used(self.confusion_weight):
+                if self.confused:
                     score = score + read["confusion_weight"] * self._confused(index, index.confusion, p, read)
+            if number == self.rounds - 1:
+                score = read["sharpness"] * score
             s = score - _log_sum_exp(score, index.rivals, read["unlisted"])
             s = torch.where(index.kept, s.clamp(-1 / SMALLEST, 1 / SMALLEST), start)
             p, s = _given(torch.sigmoid(s), s, known)
@@ -308,10 +321,6 @@ class SourceTrust(nn.Module):
         heard = heard / rows.said_total.sum(heard)[rows.said_total.group]
         gain = shrunk.clamp(min=SMALLEST).log()[rows.own.group] - heard.log()[rows.said.group]
         return torch.zeros_like(p).index_add(0, rows.truth, gain)
-
-
-def _used(parameter: Tensor) -> bool:
-    return parameter.requires_grad or bool(parameter != 0)
 
 
 def _given(p: Tensor, s: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:
