@@ -2,61 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
-
-
-@dataclass(frozen=True)
-class EncodedPairs:
-    """Token ids of pairs. `columns` are the model's inputs, one list per pair; `segments` says 0 (first text), 1 (second), -1 (special)."""
-
-    columns: dict[str, list[list[int]]]
-    segments: list[list[int]]
-    truncated: list[bool]
-
-    @property
-    def lengths(self) -> list[int]:
-        """Tokens per pair."""
-        return [len(row) for row in self.segments]
-
-
-class PairTokenizer:
-    """Pairs of texts -> token ids with the segment of every token.
-
-    Segments come from the tokenizer's sequence ids, so models without token types (RoBERTa and its kind) work alike.
-    A pair longer than `max_tokens` loses tokens from the end of its longer text.
-    """
-
-    def __init__(self, tokenizer: Any, max_tokens: int) -> None:
-        if not getattr(tokenizer, "is_fast", False):
-            raise ValueError(f"{type(tokenizer).__name__} of {tokenizer.name_or_path} gives no sequence ids; use a fast tokenizer")
-        self.tokenizer, self.max_tokens = tokenizer, max_tokens
-
-    def encode(self, pairs: Sequence[tuple[str, str]]) -> EncodedPairs:
-        """Tokenises pairs, each cut to `max_tokens`."""
-        first, second = [a for a, _ in pairs], [b for _, b in pairs]
-        encoding = self.tokenizer(first, second, truncation="longest_first", max_length=self.max_tokens)
-        segments = [[-1 if part is None else part for part in encoding.sequence_ids(row)] for row in range(len(pairs))]
-        truncated = [bool(one.overflowing) for one in encoding.encodings]
-        return EncodedPairs({key: list(encoding[key]) for key in encoding}, segments, truncated)
-
-    def batch(self, encoded: EncodedPairs, rows: Sequence[int]) -> dict[str, Tensor]:
-        """The rows as padded tensors `[B, L]`: the model's inputs and `segments` (padding is -1)."""
-        inputs = self.tokenizer.pad({key: [column[row] for row in rows] for key, column in encoded.columns.items()}, return_tensors="pt")
-        width = inputs["input_ids"].shape[1]
-        left = self.tokenizer.padding_side == "left"
-        segments = torch.full((len(rows), width), -1, dtype=torch.long)
-        for place, row in enumerate(rows):
-            values = torch.tensor(encoded.segments[row])
-            segments[place, width - len(values) :] = values if left else segments[place, width - len(values) :]
-            if not left:
-                segments[place, : len(values)] = values
-        return {**inputs, "segments": segments}
-
 
 Anchor = Literal["first", "last"]
 

@@ -11,20 +11,23 @@ import torch
 from torch import Tensor, nn
 
 from arbgraph.checkpoint import ADAPTER, ENCODER, Checkpoint, CheckpointError, find_checkpoint, is_checkpoint, load_checkpoint
-from arbgraph.encoder import length_sorted_batches
 from arbgraph.models import resolve_model, weights_sha256
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.backbone import load_backbone, load_config, load_tokenizer
 from arbgraph.verifier.calibration import CalibrationError, VerifierCalibration
 from arbgraph.verifier.labels import LabelError, label_columns
-from arbgraph.verifier.model import ClassifierModel, PairTokenizer, RelationModel, SegmentHead
+from arbgraph.verifier.model import ClassifierModel, RelationModel, SegmentHead
+from arbgraph.verifier.packed import pack_linears
+from arbgraph.verifier.tokens import PairTokenizer, token_batches
 
 KIND = "RelationVerifier"
 Precision = Literal["fp32", "bf16"]
+# Most tokens of a forward pass, padding included. On a CPU the states of a batch should stay in the cache.
+BATCH_TOKENS = {"cpu": 1024, "cuda": 65536}
 
 
 class RelationVerifier:
-    """Reads pairs of claims in batches of similar length.
+    """Reads pairs of claims in batches of similar length, as many as fit into `BATCH_TOKENS`.
 
     Build it with `load`. `truncated` counts the pairs so far that were cut to the model's length.
 
@@ -35,7 +38,7 @@ class RelationVerifier:
         calibration: of one reading order and of the undirected verdict, on logits in the project's column order.
         features: whether the head compares typed features beside the text.
         description: what `describe` returns.
-        batch_size: pairs per forward pass.
+        batch_size: most pairs per forward pass.
     """
 
     def __init__(
@@ -72,8 +75,8 @@ class RelationVerifier:
             path: checkpoint folder, name of a shipped checkpoint, folder or hub name of a sequence classifier with three labels.
             offline: never touch the network.
             device: a torch device; None takes CUDA where there is one.
-            batch_size: pairs per forward pass.
-            precision: bf16 is about twice as fast on CPUs that have it; the head stays in float32.
+            batch_size: most pairs per forward pass.
+            precision: bf16 is faster on CPUs that have it; the head stays in float32.
             base: where the checkpoint's base now lives; None takes the recorded name.
 
         Raises CheckpointError naming the folder, what is wrong with it and the remedy.
@@ -97,6 +100,8 @@ class RelationVerifier:
         if precision == "bf16":
             part = verifier.model.encoder if isinstance(verifier.model, RelationModel) else verifier.model
             part.to(torch.bfloat16)
+        if place.type == "cpu":
+            pack_linears(verifier.model)
         return verifier
 
     def describe(self) -> dict[str, Any]:
@@ -152,15 +157,15 @@ class RelationVerifier:
             if not a.strip() or not b.strip():
                 raise ValueError(f"pair {row}: text {'a' if not a.strip() else 'b'} is empty; leave the pair out")
         encoded = self.tokenizer.encode(pairs)
-        self.truncated += sum(encoded.truncated)
+        self.truncated += int(encoded.truncated.sum())
         features = _features(pairs) if self.features else None
         logits = torch.empty(len(pairs), 3)
-        for rows in length_sorted_batches(encoded.lengths, self.batch_size):
+        device = self.device
+        for rows in token_batches(encoded.lengths, BATCH_TOKENS.get(device.type, BATCH_TOKENS["cuda"]), self.batch_size):
             batch = self.tokenizer.batch(encoded, rows)
             if features is not None:
                 batch["features"] = features[rows]
-            batch = {key: value.to(self.device) for key, value in batch.items()}
-            logits[rows] = self.model(batch).float().cpu()
+            logits[rows] = self.model({key: value.to(device) for key, value in batch.items()}).float().cpu()
         return logits[:, self.columns]
 
 

@@ -1,77 +1,23 @@
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file
 
 from arbgraph.checkpoint import describe, load_checkpoint
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier import RelationVerifier
-from arbgraph.verifier.model import PairTokenizer
+from arbgraph.verifier.tokens import PairTokenizer
 from arbgraph.verifier.relation import load_model
+from tests.train.runs import ROWS, arguments
 from tests.verifier.conftest import MINILM
 from train.data.pairs import PairCollator, PairDataset, PairSource, VerifierData
 from train.lora import LoraSettings
 from train.verifier import main
 from train.verifier_module import VerifierModule, relation_loss
-
-NAMES = ["Anna", "Boris", "Clara", "David", "Elena", "Frank", "Greta", "Hugo", "Irene", "Jakob", "Karla"]
-FORMS = {"support": "{} was seen in the city.", "contradict": "{} has never been to any city.", "neutral": "{} owns a small dog."}
-ROWS = [
-    (f"{name} arrived in the city in {1950 + 5 * row}.", FORMS[label].format(name), label)
-    for row, name in enumerate(NAMES)
-    for label in FORMS
-]
-
-
-@pytest.fixture
-def data_root(tmp_path: Path) -> Path:
-    for split, rows in (("train", ROWS[:24]), ("dev", ROWS[24:])):
-        lines = (json.dumps({"premise": a, "hypothesis": b, "label": label}) for a, b, label in rows)
-        (tmp_path / "data").mkdir(exist_ok=True)
-        (tmp_path / "data" / f"{split}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return tmp_path
-
-
-def arguments(root: Path, base: Path, name: str, *, epochs: int = 2, **model) -> list[str]:
-    config = {
-        "seed_everything": 3,
-        "model": {"base": str(base), "output": str(root / name / "checkpoint"), "max_tokens": 32, "lora": {"r": 2, "alpha": 4}, **model},
-        "data": {
-            "root": str(root),
-            "batch_size": 8,
-            "train": [{"path": "data/train.jsonl", "licence": "CC0"}],
-            "dev": [{"path": "data/dev.jsonl", "name": "dev"}, {"path": "data/dev.jsonl", "name": "both", "undirected": True}],
-        },
-        "trainer": {
-            "accelerator": "cpu",
-            "devices": 1,
-            "precision": "32-true",
-            "max_epochs": epochs,
-            "gradient_clip_val": 1.0,
-            "num_sanity_val_steps": 0,
-            "enable_progress_bar": False,
-            "enable_model_summary": False,
-            "default_root_dir": str(root / name),
-            "logger": {"class_path": "lightning.pytorch.loggers.CSVLogger", "init_args": {"save_dir": str(root / name)}},
-            "callbacks": [
-                {"class_path": "train.verifier_module.Throughput", "init_args": {"every": 2}},
-                {
-                    "class_path": "lightning.pytorch.callbacks.ModelCheckpoint",
-                    "init_args": {"dirpath": str(root / name / "states"), "monitor": "dev/macro_f1", "save_last": True, "save_top_k": -1},
-                },
-            ],
-        },
-    }
-    path = root / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    return ["fit", "--config", str(path)]
-
 
 def test_loss_by_hand() -> None:
     logits = torch.tensor([[0.0, 0.0, math.log(2.0)]])  # probabilities 1/4, 1/4, 1/2

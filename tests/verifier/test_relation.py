@@ -10,8 +10,9 @@ import torch
 from arbgraph.checkpoint import CheckpointError, load_checkpoint
 from arbgraph.verifier import RelationVerifier
 from arbgraph.verifier.calibration import combine_orders
-from arbgraph.verifier.model import PairTokenizer, SegmentHead
+from arbgraph.verifier.model import SegmentHead
 from arbgraph.verifier.relation import load_model
+from arbgraph.verifier.tokens import PairTokenizer
 from tests.verifier.conftest import PAIRS, build_checkpoint, build_tiny_base
 
 
@@ -106,7 +107,7 @@ def test_truncation_is_counted_and_cuts_the_longer_text(verifier: RelationVerifi
     assert torch.equal(short_first, verifier.logits([("A short claim.", long + " and an end that is cut off"), PAIRS[0]]))
     encoded = verifier.tokenizer.encode([("A short claim.", long)])
     assert encoded.lengths == [32]
-    assert encoded.segments[0].count(0) == 4
+    assert encoded.kept[0].tolist() == [4, 25]
 
 
 @pytest.mark.parametrize("pair", [("", "B."), ("A.", "  ")])
@@ -157,7 +158,7 @@ def test_models_without_token_types(tmp_path: Path) -> None:
     )
     build_checkpoint(tmp_path / "c", base)
     verifier = RelationVerifier.load(tmp_path / "c")
-    assert "token_type_ids" not in verifier.tokenizer.encode(PAIRS).columns
+    assert "token_type_ids" not in verifier.tokenizer.inputs
     assert not torch.allclose(verifier.directed(PAIRS), verifier.directed([(b, a) for a, b in PAIRS]), atol=1e-5)
 
 

@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from arbgraph.models import resolve_model
 from arbgraph.schema import RELATION_LABELS, RelationLabel
 from arbgraph.verifier.backbone import load_tokenizer
-from arbgraph.verifier.model import EncodedPairs, PairTokenizer
 from arbgraph.verifier.pairs import LabelledPair
+from arbgraph.verifier.tokens import EncodedPairs, PairTokenizer
 from train.console import say, show_rows
 from train.data.sources import PairSource
 
@@ -288,6 +288,7 @@ class VerifierData(L.LightningDataModule):
 
     def setup(self, stage: str | None = None) -> None:
         """Reads what the stage needs, once, and reports what was dropped. Raises ValueError when the stage has no sets."""
+        stage = None if stage is None else str(getattr(stage, "value", stage))
         needed = {"fit": ("train", "dev"), "validate": ("dev",), "test": ("test",)}.get(stage or "", ())
         for kind in needed:
             if not getattr(self, kind):
@@ -308,7 +309,7 @@ class VerifierData(L.LightningDataModule):
             if not self.mix.pairs:
                 raise ValueError(f"the training mix is empty: all pairs were dropped ({self.mix.counts})")
             encoded = self.tokenizer.encode([(pair.a, pair.b) for pair in self.mix.pairs])
-            self.lengths, self.truncated = encoded.lengths, sum(encoded.truncated)
+            self.lengths, self.truncated = encoded.lengths, int(encoded.truncated.sum())
             show_rows("training mix", self.mix.counts)
             if self.truncated:
                 say(f"{self.truncated} of {len(self.mix.pairs)} training pairs are longer than {self.max_tokens} tokens and lose their end")
