@@ -167,6 +167,29 @@ def save_checkpoint(
     return Checkpoint(folder, config)
 
 
+def amend_checkpoint(
+    checkpoint: Checkpoint, folder: str | Path, *, calibration: Mapping[str, Any], card: str, metrics: Mapping[str, Any]
+) -> Checkpoint:
+    """Writes a checkpoint with the same weights and another calibration, card and metrics; in place when `folder` is its own.
+
+    Raises CheckpointError when another folder holds something else than a checkpoint.
+    """
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
+        raise CheckpointError(f"{folder}: holds files that are no checkpoint and would be lost; give a new folder")
+    partial = folder.with_name(folder.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(checkpoint.path, partial)
+    config = checkpoint.config.model_copy(update={"calibration": dict(calibration)})
+    _write(partial / CONFIG, json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    _write(partial / METRICS, json.dumps(dict(metrics), indent=2, ensure_ascii=False) + "\n")
+    _write(partial / CARD, card)
+    if folder.exists():
+        shutil.rmtree(folder)
+    partial.rename(folder)
+    return Checkpoint(folder, config)
+
+
 def _save_adapter(adapted: nn.Module, folder: Path, config: CheckpointConfig) -> None:
     adapted.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)  # pyright: ignore[reportCallIssue]
     settings = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
