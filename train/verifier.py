@@ -14,10 +14,14 @@ import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.cli import LightningCLI
 
+from arbgraph.checkpoint import CheckpointError
+from arbgraph.models import ModelNotFoundError
+from arbgraph.verifier.backbone import BackboneError
+from arbgraph.verifier.pairs import PairFileError
 from train.console import say
 from train.data.pairs import VerifierData
 from train.publish import publish_verifier
-from train.verifier_module import VerifierModule, calibrate, score_dev
+from train.verifier_module import TrainingStopped, VerifierModule, calibrate, score_dev
 
 
 class VerifierCLI(LightningCLI):
@@ -77,4 +81,7 @@ def main(args: list[str] | None = None) -> VerifierCLI:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (PairFileError, CheckpointError, BackboneError, ModelNotFoundError, TrainingStopped) as error:
+        raise SystemExit(f"error: {error}") from error

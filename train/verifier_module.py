@@ -26,6 +26,10 @@ from train.lora import LoraSettings, parameter_rows
 from train.network import continued_network, new_network
 
 
+class TrainingStopped(RuntimeError):
+    """Training that must not go on; the message says where it stood and what to do."""
+
+
 class VerifierModule(L.LightningModule):
     """Encoder or decoder with LoRA (or trained whole), segment head, and the loss.
 
@@ -150,7 +154,7 @@ class VerifierModule(L.LightningModule):
         self.smoothed = value if self.pairs_seen == count else 0.98 * self.smoothed + 0.02 * value
         self.log("train/loss", self.smoothed, on_step=True, batch_size=count)
         if self.pairs_seen >= self.guard_pairs and self.smoothed > self.guard_loss:
-            raise RuntimeError(
+            raise TrainingStopped(
                 f"collapsed: smoothed loss {self.smoothed:.3f} is above {self.guard_loss} after {self.pairs_seen} pairs "
                 "(guessing has 1.099); lower the learning rate, check the labels, or raise model.guard_pairs"
             )
@@ -175,7 +179,7 @@ class VerifierModule(L.LightningModule):
             where = f"the weights before it are in {kept}"
         else:
             where = "the last training checkpoint holds the last good weights"
-        raise RuntimeError(
+        raise TrainingStopped(
             f"{what} in batch {self._step} of epoch {self.current_epoch}, {len(rows)} pairs of {', '.join(names)}: {shown}; {where}. "
             "Check these pairs, lower the learning rate, or train with trainer.precision 32-true"
         )

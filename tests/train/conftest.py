@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from arbgraph.models import load_spacy
-from tests.verifier.conftest import tiny_base
+from tests.train.runs import data_root
+from tests.verifier.conftest import tiny_base, tiny_checkpoint
 from train.data.conflicts.generate import Recipe, pairs
 from train.data.conflicts.sentences import Stock
 
-__all__ = ["tiny_base"]
+__all__ = ["data_root", "tiny_base", "tiny_checkpoint"]
 
 SMALL = Recipe(seed=3, train_pairs=12 * 3 * 12, dev_pairs=12 * 3 * 4)
 EMPTY = Stock()

@@ -19,6 +19,7 @@ from train.lora import LoraSettings
 from train.verifier import main
 from train.verifier_module import VerifierModule, relation_loss
 
+
 def test_loss_by_hand() -> None:
     logits = torch.tensor([[0.0, 0.0, math.log(2.0)]])  # probabilities 1/4, 1/4, 1/2
     one, weights = torch.tensor([[False, False, True]]), torch.ones(3)
