@@ -33,6 +33,7 @@ class SyntheticWorlds:
     Copying: `cliques` groups of `clique_size` sources; a member repeats the leader's statement with probability `copy_rate`; a clique
         is recognised, and counted as one independent source, with probability `copies_detected`.
     Known about a source: its reliability, with error 0.1, with probability `credibility_known`.
+    Pairs: those with a similarity of at least `mined_from`; two claims on one item have 0.8, others 0.4, with a deviation of 0.1.
     Verifier: a relation is replaced by one of the two others with probability `verifier_noise`; two true values of an ambiguous item
         are taken for a contradiction with probability `ambiguity_confusion`; the probability of the label shown is uniform in
         `confidence`, within (1/3, 1].
@@ -59,6 +60,7 @@ class SyntheticWorlds:
     copy_rate: float = 0.9
     copies_detected: float = 0.7
     credibility_known: float = 0.0
+    mined_from: float = 0.45
     verifier_noise: float = 0.1
     ambiguity_confusion: float = 0.3
     confidence: tuple[float, float] = (0.4, 0.98)
@@ -183,15 +185,17 @@ class _World:
         return said
 
     def _pairs(self, claims: list[tuple[int, int, int]], true: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """All pairs: `[2, E]`, similarity `[E]`, relation as a label `[E]`. Pairs across items are dissimilar and neutral."""
+        """Candidate pairs `[2, E]`, similarity `[E]`, relation as a label `[E]`. Pairs across items are dissimilar and neutral."""
         a, b = torch.combinations(torch.arange(len(claims))).T.reshape(2, -1)
         item, value, _ = torch.tensor(claims).T
+        similarity = torch.where(item[a] == item[b], 0.8, 0.4) + 0.1 * self._normal(a.numel())
+        mined = similarity >= self.config.mined_from
+        a, b, similarity = a[mined], b[mined], similarity[mined]
         same_item, same_value = item[a] == item[b], value[a] == value[b]
         confused = self._uniform(a.numel()) < self.config.ambiguity_confusion
         conflict = same_item & ~same_value & (~(true[a] & true[b]) | confused)
         kind = torch.full_like(a, NEUTRAL)
         kind[conflict], kind[same_item & same_value] = CONTRADICT, SUPPORT
-        similarity = torch.where(same_item, 0.8, 0.4) + 0.1 * self._normal(a.numel())
         return torch.stack([a, b]), similarity.clamp(-1, 1), kind
 
     @staticmethod

@@ -139,7 +139,7 @@ class PairPerceptron(nn.Module):
         """Takes the scales from training pairs. Differences are only scaled: a shift would favour one side."""
         self.scale.copy_(_scale(differences.square().mean(0).sqrt()))
         self.context_mean.copy_(context.mean(0))
-        self.context_scale.copy_(_scale(context.std(0, correction=0)))
+        self.context_scale.copy_(_scale((context - self.context_mean).square().mean(0).sqrt()))
 
     def forward(self, differences: Tensor, context: Tensor) -> Tensor:
         d, c = differences / self.scale, (context - self.context_mean) / self.context_scale
