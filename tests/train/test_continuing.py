@@ -119,7 +119,7 @@ def test_the_whole_base_trained_and_continued(data_root: Path, tiny_base: Path) 
     assert torch.isfinite(probabilities).all()
     assert "The whole base trained" in (folder / "README.md").read_text(encoding="utf-8")
 
-    with pytest.raises(ValueError, match="has no adapter to continue; set model.full: true"):
+    with pytest.raises(ValueError, match=r"has no adapter to continue; set model\.full: true"):
         VerifierModule(base=str(tiny_base), init_from=str(folder), max_tokens=32)
     again = VerifierModule(base=str(tiny_base), init_from=str(folder), full=True, max_tokens=32)
     assert torch.equal(logits(again.model, tokenizer), logits(reloaded, tokenizer))

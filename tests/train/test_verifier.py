@@ -10,11 +10,11 @@ from safetensors.torch import load_file
 from arbgraph.checkpoint import describe, load_checkpoint
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier import RelationVerifier
-from arbgraph.verifier.tokens import PairTokenizer
 from arbgraph.verifier.relation import load_model
+from arbgraph.verifier.tokens import PairTokenizer
 from tests.train.runs import ROWS, arguments
 from tests.verifier.conftest import MINILM
-from train.data.pairs import PairCollator, PairDataset, PairSource, VerifierData
+from train.data.pairs import BucketSampler, Keys, PairCollator, PairDataset, PairSource, VerifierData
 from train.lora import LoraSettings
 from train.verifier import main
 from train.verifier_module import VerifierModule, relation_loss
@@ -142,6 +142,24 @@ def test_every_epoch_has_its_own_order(data_root: Path, tiny_base: Path, monkeyp
 def test_two_runs_with_one_seed_are_equal(data_root: Path, tiny_base: Path) -> None:
     first, second = (main(arguments(data_root, tiny_base, name, epochs=1)).model for name in ("one", "two"))
     assert all(torch.equal(one, other) for one, other in zip(first.parameters(), second.parameters(), strict=True))
+
+
+def test_accumulated_gradients_equal_one_larger_batch(data_root: Path, tiny_base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = main(arguments(data_root, tiny_base, "whole", dropout=0.0)).model
+    plan = BucketSampler.plan
+
+    def halves(self: BucketSampler, epoch: int) -> list[Keys]:
+        self.batch_size = 8
+        batches = plan(self, epoch)
+        self.batch_size = 4
+        return [half for batch in batches for half in (batch[:4], batch[4:])]
+
+    monkeypatch.setattr(BucketSampler, "plan", halves)
+    cli = main(arguments(data_root, tiny_base, "halves", dropout=0.0, data={"batch_size": 4}, trainer={"accumulate_grad_batches": 2}))
+    assert cli.trainer.global_step == 6
+    trained = dict(whole.named_parameters())
+    for name, tensor in cli.model.named_parameters():
+        assert torch.allclose(tensor, trained[name], atol=2e-5), name
 
 
 def test_collapse_is_an_error(data_root: Path, tiny_base: Path) -> None:
