@@ -112,11 +112,11 @@ WRITING = Prompt(
         "You answer a question from numbered claims that have been checked. Use these claims and nothing else: add no fact, figure or "
         "name of your own. Write plain sentences, each of which rests on one or more claims, and give their numbers. Name the answer "
         "first, then what qualifies it. When claims give several right answers, for example for several things of one name, give all of "
-        "them. When claims are listed as disputed, give both sides and say that the sources disagree. "
+        "them. Where two claims are disputed, give both sides and say that the sources disagree. "
         "When no claim bears on the question, the question is not answerable."
     ),
     task=(
-        "Answer the question with at most {sentences} sentences.\n"
+        "Disputed pairs of claims: {disputes}.\nAnswer the question with at most {sentences} sentences.\n"
         'Reply with one JSON object: "answerable" is true or false; "sentences" is a list of objects with "text" (one sentence) and '
         '"claims" (the list of its claim numbers); "short_answers" is a list of the shortest forms of the answer, such as a name or a '
         "date. Both lists are empty when the question is not answerable."

@@ -33,11 +33,14 @@ class Block:
     about: Mapping[str, str] = field(default_factory=dict)
 
 
+def hidden(character: str) -> bool:
+    """Whether a character shows nothing: control and format characters, and halves of broken surrogate pairs."""
+    return character not in _NEEDED and not character.isspace() and unicodedata.category(character) in ("Cc", "Cf", "Cs")
+
+
 def visible(text: str) -> str:
-    """The text without control and format characters (line breaks and tabs stay), which can hide or reorder what is read."""
-    return "".join(
-        c for c in text if c in "\n\t" or c in _NEEDED or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-    )
+    """The text without characters that can hide or reorder what is read; unusual line breaks and spaces become plain spaces."""
+    return "".join(c if c in "\n\t" or not c.isspace() else " " for c in text if not hidden(c))
 
 
 def escape(text: str) -> str:
