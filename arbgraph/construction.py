@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from arbgraph.comparison import describe
 from arbgraph.graph import EvidenceGraph
-from arbgraph.independence import claim_sources, source_groups
+from arbgraph.independence import claim_sources, copy_agreement, source_groups
 from arbgraph.mining import similar_pairs
 from arbgraph.schema import Claim, Document
 from arbgraph.settings import Settings
@@ -76,6 +77,7 @@ def build_graph(claim_set: ClaimSet, verifier: Verifier, settings: Settings) -> 
     pair_index = kept[pairs]
     relation = verifier.relate([(claims[a].text, claims[b].text) for a, b in pair_index.T.tolist()])
     groups = dict(zip((d.id for d in documents), source_groups(documents, settings.copy_overlap), strict=True))
+    copies = Counter(groups.values())
     links = [(row, group) for row, claim in enumerate(claims) for group in claim_sources(claim.mentions, groups)]
     by_id = {document.id: document for document in documents}
     return EvidenceGraph.build(
@@ -89,6 +91,7 @@ def build_graph(claim_set: ClaimSet, verifier: Verifier, settings: Settings) -> 
         embedding=claim_set.embedding,
         source_credibility=_mean_over_documents(claims, {i: d.credibility for i, d in by_id.items()}),
         published=_latest(claims, {i: publication_year(d) for i, d in by_id.items()}),
+        agreement=torch.tensor([copy_agreement(claim.mentions, groups, copies) for claim in claims], dtype=torch.float64),
         specificity=torch.tensor([specificity(claim.text) for claim in claims], dtype=torch.float32),
         document_group=torch.tensor([groups[document.id] for document in documents], dtype=torch.long),
         claims=list(claims),

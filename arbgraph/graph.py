@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from arbgraph.schema import Claim, Document
 
-NODE_FIELDS = ("embedding", "relevance", "prior", "sources", "source_credibility", "specificity", "published")
+NODE_FIELDS = ("embedding", "relevance", "prior", "sources", "source_credibility", "agreement", "specificity", "published")
 PAIR_FIELDS = ("similarity", "relation", "verdict")
 
 
@@ -21,6 +21,7 @@ class EvidenceGraph(Data):
         embedding: `[N, D]` unit vectors. relevance: `[N]` cosine with the query, in [-1, 1].
         prior: `[N]` p at round 0, in (0, 1). sources: `[N]` long, independent sources per claim.
         source_credibility: `[N]` mean given credibility of the claim's sources, in [0, 1]; NaN where none is known.
+        agreement: `[N]` share of the copies of the claim's sources that state it too, in (0, 1]; 1 where nothing was copied.
         specificity: `[N]` checkable details (numbers, dates, names) in the claim, >= 0.
         published: `[N]` latest publication date of the claim's documents, in years (2011.5 is mid 2011); NaN where unknown.
         source_index: `[2, L]` long, (claim, independent source) links.
@@ -89,6 +90,7 @@ class EvidenceGraph(Data):
             num_sources=num_sources,
             sources=torch.bincount(source_index[0], minlength=n),
             source_credibility=fields.pop("source_credibility", torch.full((n,), torch.nan)),
+            agreement=fields.pop("agreement", torch.ones(n, dtype=prior.dtype)),
             specificity=fields.pop("specificity", torch.zeros(n)),
             published=fields.pop("published", torch.full((n,), torch.nan)),
             **fields,
@@ -108,6 +110,12 @@ class EvidenceGraph(Data):
         if bad.any():
             row = int(bad.nonzero()[0])
             raise ValueError(f"EvidenceGraph.prior[{row}] is {float(prior[row])}; a prior lies strictly between 0 and 1")
+        for name in ("relevance", "similarity", "relation", "verdict"):
+            # A verdict of NaN is one that is not known.
+            bad = self[name].isinf() if name == "verdict" else ~self[name].isfinite()
+            if bad.any():
+                row = int(bad.nonzero()[0, 0])
+                raise ValueError(f"EvidenceGraph.{name}[{row}] is {self[name][row].tolist()}; NaN and infinite values mean nothing here")
         if e == 0:
             return
         if int(pairs.min()) < 0 or int(pairs.max()) >= n:
@@ -118,5 +126,3 @@ class EvidenceGraph(Data):
             raise ValueError(f"EvidenceGraph.pair_index[:, {row}] is {pairs[:, row].tolist()}; write every pair once, smaller index first")
         if torch.unique(pairs[0] * n + pairs[1]).numel() != e:
             raise ValueError("EvidenceGraph.pair_index repeats a pair; every pair is stored once")
-        if not torch.isfinite(self["relation"]).all():
-            raise ValueError("EvidenceGraph.relation holds NaN or infinite probabilities")

@@ -80,6 +80,18 @@ def claim_sources(mentions: Sequence[Mention], group_of: Mapping[str, int]) -> l
     return [groups[row] for row in sorted({_root(parent, row) for row in range(len(groups))})]
 
 
+def copy_agreement(mentions: Sequence[Mention], group_of: Mapping[str, int], copies: Mapping[int, int]) -> float:
+    """How far the copies of a claim's sources agree on it: the share of a group's documents that state the claim, in (0, 1], mean over
+    its groups.
+
+    Where copies of one text differ, somebody altered it. `group_of` as in `claim_sources`; `copies` counts the documents of a group.
+    """
+    stating: dict[int, set[str]] = {}
+    for mention in mentions:
+        stating.setdefault(group_of[mention.document_id], set()).add(mention.document_id)
+    return sum(len(documents) / copies[group] for group, documents in stating.items()) / len(stating) if stating else 1.0
+
+
 @lru_cache(maxsize=1 << 14)
 def _trigrams(quote: str) -> tuple[int, frozenset[tuple[str, ...]]]:
     words = _words(quote)

@@ -136,6 +136,8 @@ def f1_score(accepted: Tensor, valid: Tensor) -> float:
 def _numbers_only(graph: EvidenceGraph) -> EvidenceGraph:
     """The graph without text and without the pairs that no threshold turns into an edge: those that are most probably neutral."""
     edge = graph.relation.argmax(-1) != NEUTRAL
+    if missing := [name for name in TENSORS if name not in graph]:
+        raise TrainingDataError(f"graph {graph.get('name') or ''}: has no {missing[0]}; build the graph set again with this version")
     fields = {name: graph[name][edge] if name in PAIR_FIELDS else graph[name] for name in TENSORS}
     fields["pair_index"] = graph.pair_index[:, edge]
     # Graphs of several files share a batch, so their fields share a type.

@@ -30,10 +30,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "prior_sources": (-4.0, 4.0),
     "prior_relevance": (-8.0, 8.0),
     "prior_credibility": (-8.0, 8.0),
+    "prior_agreement": (-8.0, 8.0),
 }
 # Temperatures relative to that of logits: cosines and probabilities live on a smaller scale.
 SCALES = {"relevance": 0.2, "similarity": 0.2, "label": 0.2, "confidence": 0.2, "gate": 0.2, "direction": 0.5, "selection": 0.5}
-WEIGHTS = ("coupling", "prior_bias", "prior_sources", "prior_relevance", "prior_credibility")
+WEIGHTS = ("coupling", "prior_bias", "prior_sources", "prior_relevance", "prior_credibility", "prior_agreement")
 CANDIDATES = 40  # values of tau_accept tried in an exact search
 FLOOR = 1e-3  # of a probability in the cross-entropy: a claim that is wrong for good then stops pulling
 

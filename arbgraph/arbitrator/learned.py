@@ -17,9 +17,9 @@ from arbgraph.schema import CONTRADICT, SUPPORT
 
 KIND = "LearnedEvidenceArbitrator"
 # Side a minus side b; every one changes its sign when the sides are swapped.
-DIFFERENCES: tuple[str, ...] = (*FEATURES, "relevance", "sources", "supported", "contradicted", "trust", "inconsistency")
+DIFFERENCES: tuple[str, ...] = (*FEATURES, "relevance", "sources", "supported", "contradicted", "trust", "inconsistency", "agreement")
 # The same whichever side comes first.
-CONTEXT: tuple[str, ...] = ("similarity", "contradiction", "total_mass", "mean_relevance")
+CONTEXT: tuple[str, ...] = ("similarity", "contradiction", "total_mass", "mean_relevance", "mean_agreement")
 
 WORDS: dict[str, tuple[str, str]] = {  # in favour where side a has more, and where it has less
     "mass": ("more independent support", "less independent support"),
@@ -32,18 +32,20 @@ WORDS: dict[str, tuple[str, str]] = {  # in favour where side a has more, and wh
     "supported": ("supported by more claims", "supported by fewer claims"),
     "contradicted": ("contradicted by more claims", "contradicted by fewer claims"),
     "trust": ("its sources agree with others", "its sources disagree with others"),
+    "agreement": ("copies of its source agree on it", "copies of its source do not all state it"),
     "inconsistency": ("its sources contradict themselves", "the rival's sources contradict themselves"),
 }
 
 
 def pair_features(graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradiction: Tensor, ally: float = 0.5) -> tuple[Tensor, Tensor]:
-    """What the perceptron sees of the C contradictions `pairs [C]`: differences `[C, 11]` and context `[C, 4]`, float64.
+    """What the perceptron sees of the C contradictions `pairs [C]`: differences `[C, 12]` and context `[C, 5]`, float64.
 
     Differences, side a minus side b: those of `evidence_features`; relevance, cosine with the query; sources, log(1 + independent
     sources); supported and contradicted, log(1 + probabilities of the support or contradiction edges in force, the pair itself left out);
     trust, mean over the claim's sources of tanh(mean relation balance of their other claims); inconsistency, mean over the
-    claim's sources of log(1 + probabilities of the contradictions between two claims of that source).
-    Context: cosine of the two claims; P(contradict); log(1 + independent sources behind either side); mean relevance.
+    claim's sources of log(1 + probabilities of the contradictions between two claims of that source); agreement, share of the
+    copies of its sources that state the claim too.
+    Context: cosine of the two claims; P(contradict); log(1 + independent sources behind either side); mean relevance; mean agreement.
     """
     a, b = graph.pair_index[:, pairs]
     evidence = evidence_features(graph, pairs, support, contradiction, ally)
@@ -52,6 +54,7 @@ def pair_features(graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradi
     contradicted = _degree(graph, relation[:, CONTRADICT] * contradiction)
     own = (relation[:, CONTRADICT] * contradiction)[pairs]
     trust, inconsistency = _source_record(graph, supported - contradicted, contradiction)
+    agreement = graph.agreement.double() if "agreement" in graph else torch.ones_like(trust)
     sources, relevance = torch.log1p(graph.sources.double()), graph.relevance.double()
     differences = [
         relevance[a] - relevance[b],
@@ -60,12 +63,14 @@ def pair_features(graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradi
         torch.log1p((contradicted[a] - own).clamp(min=0)) - torch.log1p((contradicted[b] - own).clamp(min=0)),
         trust[a] - trust[b],
         inconsistency[a] - inconsistency[b],
+        agreement[a] - agreement[b],
     ]
     context = [
         graph.similarity[pairs].double(),
         relation[pairs, CONTRADICT],
         torch.log1p(evidence.mass.sum(-1)),
         (relevance[a] + relevance[b]) / 2,
+        (agreement[a] + agreement[b]) / 2,
     ]
     return torch.cat([evidence.difference, torch.stack(differences, -1)], -1), torch.stack(context, -1)
 

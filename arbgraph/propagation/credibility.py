@@ -33,7 +33,9 @@ CHOICES: dict[str, type[Choices]] = {"exact": HardChoices, "soft": SoftChoices, 
 # Scalars that can be learned by name, with their intervals; see the arguments of `CredibilityPropagation`.
 LEARNABLE = {"step_size": "[0, inf)", "tau_accept": "[0, 1]", "tau_gate": "[0, 1]", "tau_q": "[-inf, inf]", "tau_sim": "[-inf, inf]"}
 LEARNABLE |= {"tau_conf": "[0, 1]"}
-LEARNABLE |= dict.fromkeys(("coupling", "prior_bias", "prior_sources", "prior_relevance", "prior_credibility"), "(-inf, inf)")
+LEARNABLE |= dict.fromkeys(
+    ("coupling", "prior_bias", "prior_sources", "prior_relevance", "prior_credibility", "prior_agreement"), "(-inf, inf)"
+)
 # Choices with a temperature of their own.
 TEMPERATURES = ("relevance", "similarity", "label", "confidence", "active", "cap", "selection", "gate", "direction", "accept")
 
@@ -63,8 +65,9 @@ class CredibilityPropagation(Propagation, MessagePassing):
             separates tied scores.
         soft_cap: whether the cap M is relaxed too, so that gradients reach the similarities around it; else it stays hard.
         learn: names out of `LEARNABLE` that get gradients; the rest stay as given.
-        prior_bias, prior_sources, prior_relevance, prior_credibility: added to the logit of the prior, the last three times
-            log(1 + independent sources), relevance, and known source credibility minus 1/2. coupling: lambda, what a support edge
+        prior_bias, prior_sources, prior_relevance, prior_credibility, prior_agreement: added to the logit of the prior, the last
+            four times log(1 + independent sources), relevance, known source credibility minus 1/2, and agreement of copies minus 1
+            (where copies of one text differ, somebody altered it). coupling: lambda, what a support edge
             passes on per round, times 2 p - 1 of its other end. All 0 by default: these are ours, the paper has none.
         source_trust: sets the logits of round 0 by alternating source and claim credibility (`trust.SourceTrust`); ours, None by
             default.
@@ -88,6 +91,7 @@ class CredibilityPropagation(Propagation, MessagePassing):
     prior_sources: nn.Parameter
     prior_relevance: nn.Parameter
     prior_credibility: nn.Parameter
+    prior_agreement: nn.Parameter
 
     learnable = LEARNABLE
     from_settings_names = (
@@ -122,6 +126,7 @@ class CredibilityPropagation(Propagation, MessagePassing):
         prior_sources: float = 0.0,
         prior_relevance: float = 0.0,
         prior_credibility: float = 0.0,
+        prior_agreement: float = 0.0,
         coupling: float = 0.0,
         source_trust: SourceTrust | None = None,
     ) -> None:
@@ -151,7 +156,11 @@ class CredibilityPropagation(Propagation, MessagePassing):
             coupling=coupling,
         )
         self.register_scalars(
-            prior_bias=prior_bias, prior_sources=prior_sources, prior_relevance=prior_relevance, prior_credibility=prior_credibility
+            prior_bias=prior_bias,
+            prior_sources=prior_sources,
+            prior_relevance=prior_relevance,
+            prior_credibility=prior_credibility,
+            prior_agreement=prior_agreement,
         )
 
     def __repr__(self) -> str:
@@ -192,6 +201,10 @@ class CredibilityPropagation(Propagation, MessagePassing):
             + self.prior_relevance * graph.relevance.to(graph.prior)
             + self.prior_credibility * known.to(graph.prior)
         )
+        # A graph without the field, from before it existed, knows nothing of copies.
+        agreement = graph.get("agreement")
+        if agreement is not None:
+            shift = shift + self.prior_agreement * (agreement.to(graph.prior) - 1)
         return torch.logit(graph.prior) + shift.to(graph.prior)
 
     def _fixed_priority(self, graph: EvidenceGraph, edges: Edges) -> Tensor | None:
@@ -329,8 +342,10 @@ class _VerdictCache:
         if self.arbitrator is None:
             raise ValueError(f"{pairs.numel()} selected contradictions have no verdict; pass an arbitrator or fill graph.verdict")
         answer = self.arbitrator.arbitrate(self.graph, pairs, self.edges.support, self.edges.contradiction)
-        self.verdict = self.verdict.index_copy(0, pairs, answer.probabilities.to(self.verdict))
-        # A failed verdict stays NaN, but is not asked for again.
+        probabilities = answer.probabilities.to(self.verdict)
+        # A verdict that is not finite counts as failed: it is NaN, and not asked for again.
+        finite = probabilities.isfinite().all(dim=-1, keepdim=True)
+        self.verdict = self.verdict.index_copy(0, pairs, probabilities.masked_fill(~finite, torch.nan))
         self.unknown = self.unknown.index_fill(0, pairs, False)
         self.asked = self.asked.index_fill(0, pairs, True)
         self.rationales.update(zip(pairs.tolist(), answer.rationales, strict=False))
