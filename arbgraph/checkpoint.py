@@ -156,7 +156,7 @@ def save_checkpoint(
     for path in partial.iterdir():
         path.chmod(0o644)  # safetensors writes files that only their owner may read, which would not survive packaging
     weights = sorted(path.name for path in partial.iterdir() if path.suffix == ".safetensors" or path.name == ADAPTER_CONFIG)
-    config = config.model_copy(update={"files": {name: _sha256(partial / name) for name in weights}})
+    config = config.model_copy(update={"files": {name: file_sha256(partial / name) for name in weights}})
     _write(partial / CONFIG, json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     _write(partial / METRICS, json.dumps(dict(metrics), indent=2, ensure_ascii=False) + "\n")
     _write(partial / TRAINING, yaml.safe_dump(dict(training), sort_keys=False, allow_unicode=True))
@@ -233,7 +233,7 @@ def load_checkpoint(name: str | Path, *, kind: str) -> Checkpoint:
     for name, expected in sorted(config.files.items()):
         if not (path / name).is_file():
             raise CheckpointError(f"{path}: {name} is missing; get the folder again, with all its files")
-        if _sha256(path / name) != expected:
+        if file_sha256(path / name) != expected:
             raise CheckpointError(f"{path}: {name} is damaged or was changed (sha256 differs from {CONFIG}); get the folder again")
     return Checkpoint(path, config)
 
@@ -267,7 +267,8 @@ def _read_config(path: Path) -> CheckpointConfig:
         raise CheckpointError(f"{file}: {'.'.join(str(part) for part in first['loc'])}: {first['msg']}; get the folder again") from error
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -15,6 +15,7 @@ from arbgraph.models import resolve_model, weights_sha256
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.backbone import load_backbone, load_config, load_tokenizer
 from arbgraph.verifier.calibration import CalibrationError, VerifierCalibration
+from arbgraph.verifier.exported import OnnxModel, is_export, load_export
 from arbgraph.verifier.labels import LabelError, label_columns
 from arbgraph.verifier.model import ClassifierModel, RelationModel, SegmentHead
 from arbgraph.verifier.packed import pack_linears
@@ -69,10 +70,11 @@ class RelationVerifier:
         precision: Precision = "fp32",
         base: str | None = None,
     ) -> RelationVerifier:
-        """Loads a checkpoint folder, a shipped checkpoint by name, or a ready Hugging Face pair classifier.
+        """Loads a checkpoint, what `arbgraph export` made of one, or a ready Hugging Face pair classifier.
 
         Args:
-            path: checkpoint folder, name of a shipped checkpoint, folder or hub name of a sequence classifier with three labels.
+            path: checkpoint folder, name of a shipped checkpoint, exported folder, folder or hub name of a sequence classifier
+                with three labels.
             offline: never touch the network.
             device: a torch device; None takes CUDA where there is one.
             batch_size: most pairs per forward pass.
@@ -93,9 +95,19 @@ class RelationVerifier:
             if offline:
                 raise
             folder = resolve_model(str(path), offline=False).path
-        foreign = not is_checkpoint(folder) and _is_classifier(folder)
-        verifier = _load_classifier(folder, str(path)) if foreign else _load_own(folder, offline, base)
+        if is_export(folder):
+            verifier = load_export(folder, place)
+        elif not is_checkpoint(folder) and is_classifier(folder):
+            verifier = load_classifier(folder, str(path))
+        else:
+            verifier = _load_own(folder, offline, base)
         verifier.batch_size = batch_size
+        if isinstance(verifier.model, OnnxModel):
+            if precision != "fp32":
+                raise ValueError(
+                    f"{folder}: an ONNX program has the precision that it was exported with; leave out precision={precision!r}"
+                )
+            return verifier
         verifier.model.to(place).eval()
         if precision == "bf16":
             part = verifier.model.encoder if isinstance(verifier.model, RelationModel) else verifier.model
@@ -118,8 +130,8 @@ class RelationVerifier:
 
     @property
     def device(self) -> torch.device:
-        """Where the model runs."""
-        return next(self.model.parameters()).device
+        """Where the batches of the model are."""
+        return next((parameter.device for parameter in self.model.parameters()), torch.device("cpu"))
 
     def relate(self, pairs: Sequence[tuple[str, str]]) -> Tensor:
         """The undirected relation of each pair: probabilities `[P, 3]` float32 (support, contradict, neutral) on the CPU.
@@ -175,6 +187,20 @@ def _features(pairs: Sequence[tuple[str, str]]) -> Tensor:
     return comparison_features(pairs)
 
 
+def check_features(names: Sequence[str], folder: Path) -> None:
+    """Raises CheckpointError when a model of the folder was trained on other comparison features than those of this version."""
+    if not names:
+        return
+    from arbgraph.comparison import COMPARISON_FEATURES
+
+    if tuple(COMPARISON_FEATURES) != tuple(names):
+        differing = sorted(set(COMPARISON_FEATURES) ^ set(names)) or ["their order"]
+        raise CheckpointError(
+            f"{folder}: was trained on other comparison features (differing: {', '.join(differing)}); "
+            "use the version that wrote it, or train again"
+        )
+
+
 def load_model(
     checkpoint: Checkpoint, *, offline: bool = True, base: str | None = None, trainable: bool = False, dropout: float | None = None
 ) -> tuple[RelationModel, PairTokenizer]:
@@ -192,15 +218,7 @@ def load_model(
     config = checkpoint.config
     if config.id2label is None or config.max_tokens is None:
         raise CheckpointError(f"{checkpoint.path}: config.json has no id2label or max_tokens; a verifier needs both")
-    if config.features:
-        from arbgraph.comparison import COMPARISON_FEATURES
-
-        if tuple(COMPARISON_FEATURES) != config.features:
-            differing = sorted(set(COMPARISON_FEATURES) ^ set(config.features)) or ["their order"]
-            raise CheckpointError(
-                f"{checkpoint.path}: was trained on other comparison features (differing: {', '.join(differing)}); "
-                "use the version that wrote it, or train again"
-            )
+    check_features(config.features, checkpoint.path)
     resolved = checkpoint.resolve_base(offline=offline, name=base)
     base_config = load_config(resolved, dropout=dropout)
     encoder = load_backbone(resolved, base_config)
@@ -226,12 +244,22 @@ def load_model(
 
 
 def _load_own(folder: Path, offline: bool, base: str | None) -> RelationVerifier:
-    checkpoint = load_checkpoint(folder, kind=KIND)
-    model, tokenizer = load_model(checkpoint, offline=offline, base=base)
-    if hasattr(model.encoder, "merge_and_unload"):
-        # Merged in float32, before any cast: merging in bf16 would round the adapter away.
+    verifier = load_unmerged(load_checkpoint(folder, kind=KIND), offline=offline, base=base)
+    merge(verifier)
+    return verifier
+
+
+def merge(verifier: RelationVerifier) -> None:
+    """Merges the adapter, where there is one, into the encoder; in float32, since bf16 would round it away."""
+    model = verifier.model
+    if isinstance(model, RelationModel) and hasattr(model.encoder, "merge_and_unload"):
         model.encoder = model.encoder.merge_and_unload()  # pyright: ignore[reportCallIssue]
-    config = checkpoint.config
+
+
+def load_unmerged(checkpoint: Checkpoint, *, offline: bool = True, base: str | None = None) -> RelationVerifier:
+    """The verifier of a verified checkpoint as it was trained: float32 on the CPU, adapter not merged, plain linear layers."""
+    model, tokenizer = load_model(checkpoint, offline=offline, base=base)
+    config, folder = checkpoint.config, checkpoint.path
     assert config.id2label is not None
     assert config.base is not None
     return RelationVerifier(
@@ -265,7 +293,8 @@ def _columns(id2label: Mapping[int, str], folder: Path) -> list[int]:
         raise CheckpointError(str(error)) from error
 
 
-def _is_classifier(folder: Path) -> bool:
+def is_classifier(folder: Path) -> bool:
+    """Whether the folder holds a Hugging Face sequence classifier."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -273,7 +302,8 @@ def _is_classifier(folder: Path) -> bool:
     return isinstance(config, dict) and any("SequenceClassification" in name for name in config.get("architectures") or ())
 
 
-def _load_classifier(folder: Path, name: str) -> RelationVerifier:
+def load_classifier(folder: Path, name: str) -> RelationVerifier:
+    """A ready pair classifier with three labels, read by name. Raises CheckpointError on other labels or pickled weights."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     if not any(folder.glob("*.safetensors")):

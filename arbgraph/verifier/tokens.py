@@ -83,7 +83,7 @@ class PairTokenizer:
         lengths = sizes[texts]
         kept = cut_longest(lengths, self.max_tokens - self.special)
         starts = (ends - sizes)[texts] + len(self._special)
-        return EncodedPairs(np.concatenate([self._special, ids]), starts, kept, (kept < lengths).any(axis=1), self.special)
+        return EncodedPairs(np.concatenate([self._special, ids]), starts, kept, np.asarray((kept < lengths).any(axis=1)), self.special)
 
     def batch(self, encoded: EncodedPairs, rows: Sequence[int]) -> dict[str, Tensor]:
         """The rows as padded tensors `[B, L]`: the model's inputs and `segments` (0 first text, 1 second, -1 special or padding)."""
