@@ -71,7 +71,8 @@ def read_sets(
 
 def read_both_orders(verifier: RelationVerifier, one: PairSet) -> DevScores:
     """Labels of a set and the verifier's raw logits in both orders."""
-    return DevScores(one.name, one.labels, verifier.logits(one.texts), verifier.logits([(b, a) for a, b in one.texts]))
+    logits = verifier.logits([*one.texts, *((b, a) for a, b in one.texts)])
+    return DevScores(one.name, one.labels, logits[: len(one.pairs)], logits[len(one.pairs) :])
 
 
 def one_hot(labels: Tensor) -> Tensor:

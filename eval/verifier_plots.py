@@ -12,7 +12,6 @@ import matplotlib as mpl
 mpl.use("agg")
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.lines import Line2D
 from torch import Tensor
 
@@ -81,17 +80,14 @@ def _outcomes(one: SetScores, reading: str) -> tuple[Tensor, Tensor]:
 
 def _reliability(axis: Any, one: SetScores) -> None:
     axis.plot([1 / 3, 1], [1 / 3, 1], color="0.7", linewidth=1, zorder=1)
-    notes = []
-    for reading, _, color in READINGS:
+    for row, (reading, _, color) in enumerate(READINGS):
         confidence, right = _outcomes(one, reading)
         bins = equal_width_bins(confidence, right)
         # Area in proportion to the share of pairs: a far point with three pairs in it should not look like a finding.
         sizes = 4 + 120 * bins.count / bins.count.sum()
         axis.plot(bins.score, bins.positive, color=color, linewidth=1, alpha=0.6, zorder=2)
         axis.scatter(bins.score, bins.positive, s=sizes, color=color, linewidths=0, alpha=0.85, zorder=3)
-        notes.append((f"ECE {expected_calibration_error(confidence, right):.3f}", color))
-    for row, (note, color) in enumerate(notes):
-        axis.text(0.04, 0.95 - 0.1 * row, note, color=color, fontsize=7, transform=axis.transAxes, va="top")
+        _note(axis, row, f"ECE {expected_calibration_error(confidence, right):.3f}", color)
     axis.set(xlim=(0.3, 1.02), ylim=(-0.02, 1.02), xticks=[0.4, 0.6, 0.8, 1.0], yticks=[0, 0.25, 0.5, 0.75, 1])
     axis.grid(color="0.92", linewidth=0.6)
 
@@ -118,8 +114,11 @@ def _risk_coverage(axis: Any, one: SetScores) -> None:
         # The risk of the first few pairs jumps between 0 and 1 and says nothing.
         shown = coverage >= min(1.0, max(0.02, 10 / len(risk)))
         axis.plot(coverage[shown], risk[shown], color=color, linewidth=1.4)
-        area = area_under_risk_coverage(confidence, ~right)
-        axis.text(0.04, 0.95 - 0.1 * row, f"area {area:.3f}", color=color, fontsize=7, transform=axis.transAxes, va="top")
-    top = float(torch.tensor([(~_outcomes(one, reading)[1]).double().mean() for reading, _, _ in READINGS]).max())
-    axis.set(xlim=(0, 1), ylim=(0, min(1.0, max(0.3, 1.35 * top))), xticks=[0, 0.5, 1])
+        _note(axis, row, f"area {area_under_risk_coverage(confidence, ~right):.3f}", color)
+    axis.set(xlim=(0, 1), ylim=(0, 1), xticks=[0, 0.5, 1], yticks=[0, 0.25, 0.5, 0.75, 1])
     axis.grid(color="0.92", linewidth=0.6)
+
+
+def _note(axis: Any, row: int, text: str, color: str) -> None:
+    back = {"facecolor": "w", "edgecolor": "none", "alpha": 0.8, "pad": 1}
+    axis.text(0.05, 0.94 - 0.1 * row, text, color=color, fontsize=7, transform=axis.transAxes, va="top", bbox=back, zorder=4)

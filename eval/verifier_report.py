@@ -54,7 +54,7 @@ def class_rows(results: Mapping[str, Any]) -> list[list[str]]:
         report = result["directed"]
         scores = [report["per_class"][label] for label in RELATION_LABELS]
         shown = [f"{one['precision']:.2f} / {one['recall']:.2f} / {one['f1']:.2f} ({one['support']})" for one in scores]
-        rows.append([name, *shown, "  ".join(" ".join(str(count) for count in row) for row in report["confusion"])])
+        rows.append([name, *shown, " | ".join(" ".join(str(count) for count in row) for row in report["confusion"])])
     return rows
 
 
@@ -134,7 +134,7 @@ def show(results: Mapping[str, Any], title: str) -> None:
 
     printed(title, HEADER, summary_rows(results))
     classes = [f"{label}: P / R / F1 (n)" for label in RELATION_LABELS]
-    printed("by label, one order", ["set", *classes, "confusion, rows gold s  c  n"], class_rows(results))
+    printed("by label, one order", ["set", *classes, "confusion, gold s | c | n"], class_rows(results))
     header, rows = baseline_table(results)
     if len(header) > 2:
         printed("accuracy / macro-F1, one order", header, rows)
@@ -146,7 +146,8 @@ def show(results: Mapping[str, Any], title: str) -> None:
     seconds = results["seconds"]
     console.print(
         f"labels that change when the texts swap, after combination: at most {changed:.3f} of a set; {results['truncated']} readings cut "
-        f"to {results['verifier']['max_tokens']} tokens; {seconds['verifier']} s of reading, {seconds['all']} s in all, {seconds['cpu']} s of CPU"
+        f"to {results['verifier']['max_tokens']} tokens; {seconds['verifier']} s of reading, {seconds['all']} s in all, "
+        f"{seconds['cpu']} s of CPU"
     )
 
 
