@@ -15,7 +15,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,14 @@ from typing import Any
 import torch
 import yaml
 from jsonargparse import auto_cli
-from rich.console import Console
 from rich.table import Table
 
-from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier import RelationVerifier
 from arbgraph.verifier.calibration import DevScores, VerifierCalibration, calibrate_verifier
 from arbgraph.verifier.pairs import LabelledPair, file_rows, read_pairs
 from eval.metrics.classification import classification_report
+from train.console import console
+from train.data.pairs import label_tensor
 from train.data.sources import PairSource
 from train.verifier import fast_precision
 from train.verifier import main as train_verifier
@@ -77,7 +77,9 @@ def configure(recipe: dict[str, Any], folder: Path, *, checkpoint: str, data: Pa
     for source in general:
         source["weight"] = rows / (len(general) * source["cap"])
     config["data"] |= {"root": str(data), "train": [domain, *general] if replay else [domain]}
-    config["trainer"] |= {"max_epochs": epochs, "val_check_interval": 0.5 if epochs == 1 else 1.0, "default_root_dir": str(folder)}
+    # Two looks at the dev sets, half-way and at the end.
+    halves = {"val_check_interval": 0.5} if epochs == 1 else {"val_check_interval": 1.0, "check_val_every_n_epoch": epochs // 2}
+    config["trainer"] |= {"max_epochs": epochs, "default_root_dir": str(folder), **halves}
     config["trainer"]["logger"]["init_args"]["save_dir"] = str(folder)
     return config
 
@@ -110,58 +112,60 @@ def load(folder: str | Path, max_tokens: int) -> RelationVerifier:
     return verifier
 
 
-def score(
-    verifier: RelationVerifier, sets: dict[str, list[LabelledPair]], calibration: VerifierCalibration | None = None
-) -> dict[str, Any]:
-    """A report per set, evidence read first; `calibration` in place of the verifier's own."""
-    directed = (calibration or verifier.calibration).directed
+Logits = dict[str, torch.Tensor]
+
+
+def read(verifier: RelationVerifier, sets: Mapping[str, list[LabelledPair]]) -> Logits:
+    """Logits `[N, 3]` per set, evidence read first."""
+    return {name: verifier.logits([(pair.a, pair.b) for pair in pairs]) for name, pairs in sets.items()}
+
+
+def score(logits: Logits, sets: Mapping[str, list[LabelledPair]], calibration: VerifierCalibration) -> dict[str, Any]:
+    """A report per set."""
     return {
-        name: classification_report(directed.log_probabilities(verifier.logits(_texts(pairs))).exp(), _labels(pairs))
-        for name, pairs in sets.items()
+        name: classification_report(calibration.directed.log_probabilities(rows).exp(), label_tensor(sets[name]))
+        for name, rows in logits.items()
     }
 
 
 def recalibrated(verifier: RelationVerifier, recipe: dict[str, Any], data: Path) -> VerifierCalibration:
-    """The verifier's logits calibrated on the recipe's dev sets, without training."""
-    sets = [(source.name, source.read(data)) for source in (PairSource(**entry) for entry in recipe["data"]["dev"])]
-    return calibrate_verifier([DevScores(name, _labels(pairs), verifier.logits(_texts(pairs))) for name, pairs in sets])
+    """The verifier calibrated anew on the recipe's dev sets, without training."""
+    sources = [PairSource(**entry) for entry in recipe["data"]["dev"]]
+    sets = {source.name: source.read(data) for source in sources}
+    return calibrate_verifier([DevScores(name, label_tensor(sets[name]), rows) for name, rows in read(verifier, sets).items()])
 
 
-def _texts(pairs: Sequence[LabelledPair]) -> list[tuple[str, str]]:
-    return [(pair.a, pair.b) for pair in pairs]
-
-
-def _labels(pairs: Sequence[LabelledPair]) -> torch.Tensor:
-    return torch.tensor([RELATION_LABELS.index(pair.label) for pair in pairs])
-
-
-def run(data: Path, checkpoint: str, out: Path, rows: Sequence[int], epochs: Sequence[int], limit: int) -> dict[str, Any]:
-    """All rows of the table, with what was measured, when and where."""
+def run(data: Path, checkpoint: str, out: Path, rows: Sequence[int], epochs: Sequence[int], limit: int, few_shot: bool) -> dict[str, Any]:
+    """All rows of the table, each printed once measured, with what was measured, when and where."""
     recipe = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
     longest = recipe["model"]["max_tokens"]
     files = few_shot_files(data, out)
-    shots = len(read_pairs(files["fit"]))
     plans = [("covid_fact", recipe, size, count, True) for size, count in zip(rows, epochs, strict=True)]
     plans.append(("covid_fact", recipe, rows[-1], epochs[-1], False))
-    plans += [("healthver", of_healthver(recipe, files), shots, 2, replay) for replay in (True, False)]
+    if few_shot:
+        shots = len(read_pairs(files["fit"]))
+        plans += [("healthver", of_healthver(recipe, files), shots, 2, replay) for replay in (True, False)]
     sets = {}
     for name in (*DOMAINS, *GENERAL):
         pairs = read_pairs(files["test"] if name == "healthver" else data / name / "test.jsonl.gz")
         sets[name] = [pairs[number * len(pairs) // limit] for number in range(limit)] if len(pairs) > limit else pairs
+    table: list[dict[str, Any]] = []
+
+    def add(reports: dict[str, Any], domain: str, size: int = 0, replay: str = "", seconds: float = 0.0) -> None:
+        table.append({"adapted to": domain, "rows": size, "replay": replay, "seconds": seconds, "sets": reports})
+        console.print("  ".join(shown(table[-1])))
+
     start = load(checkpoint, longest)
-    table = [
-        {"adapted to": "nothing", "rows": 0, "replay": "", "seconds": 0.0, "sets": score(start, sets)},
-        {"adapted to": "covid_fact, calibration only", "rows": 0, "replay": "", "seconds": 0.0,
-         "sets": score(start, sets, recalibrated(start, recipe, data))},
-    ]  # fmt: skip
+    logits = read(start, sets)
+    add(score(logits, sets, start.calibration), "nothing")
+    add(score(logits, sets, recalibrated(start, recipe, data)), "covid_fact, calibration only")
     for domain, source, size, count, replay in plans:
         folder = out / f"{domain}-{size}{'' if replay else '-no-replay'}"
         config = configure(source, folder, checkpoint=checkpoint, data=data, rows=size, epochs=count, replay=replay)
         began = time.process_time()
-        trained = fit(config, folder)
+        trained = load(fit(config, folder), longest)
         spent = time.process_time() - began
-        row = {"adapted to": domain, "rows": size, "epochs": count, "replay": "yes" if replay else "no", "seconds": spent}
-        table.append(row | {"sets": score(load(trained, longest), sets)})
+        add(score(read(trained, sets), sets, trained.calibration), domain, size, "yes" if replay else "no", spent)
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
@@ -171,6 +175,12 @@ def run(data: Path, checkpoint: str, out: Path, rows: Sequence[int], epochs: Seq
     }
 
 
+def shown(row: Mapping[str, Any]) -> list[str]:
+    """A row of the table as text."""
+    scores = [f"{report['macro_f1']:.3f} ({report['accuracy']:.3f})" for report in row["sets"].values()]
+    return [row["adapted to"], str(row["rows"]), row["replay"], *scores, f"{row['seconds']:.0f}"]
+
+
 def main(
     data: str,
     checkpoint: str = "verifier-minilm",
@@ -178,6 +188,7 @@ def main(
     rows: tuple[int, ...] = (100, 500, 2000),
     epochs: tuple[int, ...] = (4, 2, 1),
     limit: int = 500,
+    few_shot: bool = True,
     json_file: str | None = None,
 ) -> None:
     """Prints the table of gains and forgetting.
@@ -189,18 +200,19 @@ def main(
         rows: domain rows of the learning curve.
         epochs: passes over them, one number per entry of `rows`.
         limit: at most this many test pairs of each set, evenly spaced.
+        few_shot: also adapt to healthver.
         json_file: also write everything to this file.
     """
     if len(rows) != len(epochs):
         raise SystemExit(f"--rows has {len(rows)} numbers and --epochs {len(epochs)}; give one number of epochs for each")
-    results = run(Path(data).resolve(), checkpoint, Path(out), rows, epochs, limit)
+    results = run(Path(data).resolve(), checkpoint, Path(out), rows, epochs, limit, few_shot)
     table = Table(title=f"macro-F1 (accuracy) on test pairs, evidence read first; {results['hardware']}, {results['date']}")
-    for name in ("adapted to", "rows", "replay", *results["pairs"], "CPU seconds"):
+    names = [f"{name} ({count})" for name, count in results["pairs"].items()]
+    for name in ("adapted to", "rows", "replay", *names, "CPU seconds"):
         table.add_column(name, justify="left" if name in ("adapted to", "replay") else "right")
     for row in results["rows"]:
-        scores = [f"{report['macro_f1']:.3f} ({report['accuracy']:.3f})" for report in row["sets"].values()]
-        table.add_row(row["adapted to"], str(row["rows"]), row["replay"], *scores, f"{row['seconds']:.0f}")
-    Console().print(table)
+        table.add_row(*shown(row))
+    console.print(table)
     if json_file:
         Path(json_file).write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

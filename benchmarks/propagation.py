@@ -35,7 +35,6 @@ import torch
 from jsonargparse import auto_cli
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.credibility import CredibilityPropagation
@@ -48,7 +47,7 @@ SECONDS = 1.0  # a case repeats until it has run for so long, at most 20 times
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement: `method`, a name of `METHODS` or `copy`; `backward` adds the backward pass."""
+    """One measurement: `method`, a name of `METHODS`, or `copy`, or `equality`; `backward` adds the backward pass."""
 
     method: str
     claims: int
@@ -114,7 +113,7 @@ def prepare_layer(case: Case, graph: EvidenceGraph, mode: str) -> Callable[[], i
 def prepare_sparse(case: Case, graph: EvidenceGraph) -> Callable[[], int]:
     """The exact rounds as products with the signed win matrix `[N, N]` in CSR: +1 where the row beats the column, -1 where it loses."""
     layer = layer_of(case, "exact")
-    n, (a, b) = case.claims, graph.pair_index
+    n = case.claims
     wins = torch.sign(graph.verdict[:, 0] - graph.verdict[:, 1]) * (graph.verdict[:, :2].amax(dim=1) >= layer.tau_gate.item())
     index, value = torch.cat([graph.pair_index, graph.pair_index.flip(0)], dim=1), torch.cat([wins, -wins])
     matrix = torch.sparse_coo_tensor(index, value, (n, n), check_invariants=False)
@@ -235,8 +234,22 @@ def measure(case: Case) -> Result:
     return Result(sorted(seconds)[len(seconds) // 2], processor, setup, peak, accepted)
 
 
+def compare_devices(case: Case) -> dict[str, Any]:
+    """The layer on the CPU and on the GPU: the largest difference of a logit in every mode, and whether the same claims are accepted.
+
+    In exact mode the votes are whole numbers, so that only the logits of the priors may differ, in their last bits.
+    """
+    graph = random_graph(case.claims, case.degree)
+    found: dict[str, Any] = {"claims": case.claims}
+    for mode in ("exact", "soft", "straight_through"):
+        here, there = (layer_of(case, mode)(graph.clone().to(device)) for device in ("cpu", "cuda"))
+        difference = float((here.s - there.s.cpu()).abs().max())
+        found[mode] = {"largest_difference": difference, "same_accepted": bool(torch.equal(here.accepted, there.accepted.cpu()))}
+    return found
+
+
 def measure_apart(case: Case) -> dict[str, Any]:
-    """`measure`, or `copy_bandwidth`, in a process of its own."""
+    """`measure`, `copy_bandwidth` or `compare_devices`, in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.propagation", "--one", json.dumps(asdict(case))]
     threads = {name: str(case.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     done = subprocess.run(command, env=os.environ | threads, stdout=subprocess.PIPE, text=True, check=False)
@@ -251,13 +264,11 @@ def least_seconds(case: Case, bandwidth: float) -> float:
 
 
 def cases_of(claims: int, degree: int, rounds: int, threads: int, device: str) -> list[Case]:
-    """All measurements of one size; the Python loops on the CPU only."""
+    """All measurements of one size; the Python loops run on the CPU, whatever the device."""
     common = {"claims": claims, "degree": degree, "rounds": rounds, "threads": threads, "device": device}
     found = [Case(method, backward=backward, **common) for method in ("arbgraph exact", "arbgraph soft") for backward in (False, True)]
     found.append(Case("torch sparse", **common))
-    if device == "cpu":
-        found += [Case(name, **{**common, "claims": min(claims, LOOP_CLAIMS)}) for name in LOOPS]
-    return found
+    return found + [Case(name, **{**common, "claims": min(claims, LOOP_CLAIMS), "device": "cpu"}) for name in LOOPS]
 
 
 def run(
@@ -265,6 +276,7 @@ def run(
     degree: int = 10,
     rounds: int = 4,
     threads: int = 2,
+    devices: list[str] | None = None,
     json: Path | None = None,
     one: str | None = None,
 ) -> None:
@@ -272,6 +284,7 @@ def run(
 
     Args:
         claims: sizes N of the graph. degree: pairs per claim. rounds: T. threads: of torch. json: file for all numbers.
+        devices: `cpu` and `cuda`; by default the CPU, and the GPU where there is one. With a GPU, the results of both are compared.
         one: a single case as JSON; used for the measuring processes.
     """
     if one is not None:
@@ -279,34 +292,44 @@ def run(
         return
     report: dict[str, Any] = {"environment": _environment(threads), "bandwidth": {}, "cases": []}
     loops: dict[str, tuple[int, dict[str, Any]]] = {}
-    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
+    for device in devices or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
         bandwidth = measure_apart(Case("copy", 0, degree, rounds, device=device, threads=threads))["bandwidth"]
         report["bandwidth"][device] = bandwidth
         for size in sorted(claims):
-            for case in cases_of(size, degree, rounds, threads, device):
-                # One measurement of a loop serves all sizes from LOOP_CLAIMS on.
-                known = loops.get(case.method)
-                result = known[1] if known and known[0] == case.claims else measure_apart(case)
-                if case.method in LOOPS:
-                    loops[case.method] = (case.claims, result)
-                scale = size / case.claims
-                row = asdict(case) | result | {"claims": size, "extrapolated": scale > 1}
-                row |= {name: result[name] * scale for name in ("seconds", "processor")}
-                row["claims_per_second"] = size / row["seconds"]
-                row["bound"] = None if case.backward or case.method in LOOPS else least_seconds(case, bandwidth) / row["seconds"]
-                report["cases"].append(row)
+            report["cases"] += [_row(case, size, bandwidth, loops) for case in cases_of(size, degree, rounds, threads, device)]
+        if device == "cuda":
+            report["equality"] = measure_apart(Case("equality", min(max(claims), 100_000), degree, rounds, threads=threads))
     for row in report["cases"]:
         plain = next(r for r in report["cases"] if r["method"] == "plain Python" and r["claims"] == row["claims"])
         row["times_plain"] = plain["seconds"] / row["seconds"]
     Console(width=130).print(_table(report))
     if json is not None:
         _write(json, report)
+    if not all(found["same_accepted"] for found in report.get("equality", {}).values() if isinstance(found, dict)):
+        raise SystemExit(f"the GPU accepts other claims than the CPU: {report['equality']}")
+
+
+def _row(case: Case, size: int, bandwidth: float, loops: dict[str, tuple[int, dict[str, Any]]]) -> dict[str, Any]:
+    """The numbers of a case at `size` claims; one measurement of a loop, kept in `loops`, serves all sizes from LOOP_CLAIMS on."""
+    known = loops.get(case.method)
+    result = known[1] if known and known[0] == case.claims else measure_apart(case)
+    if case.method in LOOPS:
+        loops[case.method] = (case.claims, result)
+    scale = size / case.claims
+    row = asdict(case) | result | {"claims": size, "extrapolated": scale > 1}
+    row |= {name: result[name] * scale for name in ("seconds", "processor")}
+    row["claims_per_second"] = size / row["seconds"]
+    row["bound"] = None if case.backward or case.method in LOOPS else least_seconds(case, bandwidth) / row["seconds"]
+    return row
 
 
 def _measure_here(text: str) -> None:
     case = Case(**json.loads(text))
     torch.set_num_threads(case.threads)
-    found = {"bandwidth": copy_bandwidth(case.device)} if case.method == "copy" else asdict(measure(case))
+    if case.method == "copy":
+        found = {"bandwidth": copy_bandwidth(case.device)}
+    else:
+        found = compare_devices(case) if case.method == "equality" else asdict(measure(case))
     sys.stdout.write(json.dumps(found))
 
 

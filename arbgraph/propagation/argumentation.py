@@ -147,7 +147,12 @@ def final_strength(
     for _ in range(int(layers[acyclic].max()) if acyclic.any() else 0):
         strength = torch.where(acyclic[group], target(strength), base)
     (strength,), iterations, converged = fixed_point(
-        step, (strength,), (group,), num_graphs, max_iterations=max_iterations, tolerance=tolerance * (1 - float(damping))
+        step,
+        (strength,),
+        (group,),
+        num_graphs,
+        max_iterations=max_iterations,
+        tolerance=tolerance * (1 - float(torch.as_tensor(damping).detach())),
     )
     return Solution(strength, torch.where(acyclic, layers, iterations), acyclic | converged)
 

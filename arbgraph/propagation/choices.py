@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from arbgraph.propagation.credibility import CredibilityPropagation
 
 # Sigmoids differ in the last bits between devices, and on one device with the position of an element in its tensor. Without a
-# tolerance such noise would decide equal cases: intensities equal to 9 decimals are tied, and a logit within 1e-9 of a
-# threshold is on it (not active, which is strict; accepted, which is not).
-TIE_DECIMALS = 9
-ON_THRESHOLD = 1e-9
+# tolerance such noise would decide equal cases: intensities equal to 9 decimals (6 in float32) are tied, and a logit within 1e-9
+# (1e-6) of a threshold is on it (not active, which is strict; accepted, which is not).
+TIE_DECIMALS = {torch.float64: 9, torch.float32: 6}
+ON_THRESHOLD = {torch.float64: 1e-9, torch.float32: 1e-6}
 
 
 def tie_order(graph: EvidenceGraph) -> Tensor:
@@ -36,7 +36,7 @@ def tie_order(graph: EvidenceGraph) -> Tensor:
 
 def accepts(edges: Edges, s: Tensor, tau_accept: Tensor) -> Tensor:
     """Whether a kept claim's credibility reaches tau_accept (Eq. 5, non-strict), `[N]` boolean."""
-    return edges.kept & (s >= torch.logit(tau_accept.detach()) - ON_THRESHOLD)
+    return edges.kept & (s >= torch.logit(tau_accept.detach()) - ON_THRESHOLD[s.dtype])
 
 
 class HardChoices:
@@ -44,7 +44,7 @@ class HardChoices:
 
     def __init__(self, layer: CredibilityPropagation, graph: EvidenceGraph, edges: Edges) -> None:
         self.layer, self.graph, self.edges = layer, graph, edges
-        self.threshold = torch.logit(layer.tau_accept.detach()) + ON_THRESHOLD
+        self.threshold = torch.logit(layer.tau_accept.detach()) + ON_THRESHOLD[graph.prior.dtype]
         # The tie order costs two sorts, and only a budget asks for it.
         self.ties = None if layer.unlimited else tie_order(graph)
 
@@ -66,7 +66,7 @@ class HardChoices:
         assert self.ties is not None
         active = active > 0
         pairs = self.ties[active[self.ties]]
-        score = torch.round(priority[pairs].double(), decimals=TIE_DECIMALS)
+        score = torch.round(priority[pairs].double(), decimals=TIE_DECIMALS[priority.dtype])
         pairs = pairs[torch.argsort(score, descending=True, stable=True)]
         budgets = self.layer.budgets(num_graphs(self.graph), priority.device)
         group = graph_of(self.graph)[self.graph.pair_index[0, pairs]]
