@@ -96,7 +96,7 @@ class PairSource:
 
         try:
             with _hub_access(offline):
-                data = load_dataset(self.hub, self.subset, split=self.split, revision=self.revision)
+                data: Any = load_dataset(self.hub, self.subset, split=self.split, revision=self.revision)
         except (OSError, ValueError, RuntimeError) as error:
             raise PairFileError(f"hub dataset {self.hub!r}, split {self.split!r}: {_reason(error)}; {_remedy(offline)}") from error
         named = {name: kind for name, kind in (data.features or {}).items() if isinstance(kind, ClassLabel)}
@@ -123,7 +123,7 @@ def _remedy(offline: bool) -> str:
 @contextmanager
 def _hub_access(offline: bool) -> Iterator[None]:
     # `datasets` and the hub's client read the environment once, on import; offline must hold whatever was imported before.
-    import datasets
+    import datasets.config
     import huggingface_hub.constants
 
     places: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
