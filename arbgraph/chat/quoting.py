@@ -61,11 +61,12 @@ def one_line(text: str) -> str:
 
 def code_for(blocks: Sequence[Block]) -> str:
     """Eight hexadecimal digits that depend on all quoted material and occur nowhere in it."""
-    parts = [part for block in blocks for part in (block.text, *block.about.values())]
+    # As it will be shown: a code that invisible characters split would be whole again without them.
+    parts = [visible(part) for block in blocks for part in (block.text, *block.about.values())]
     material = "\x1f".join(parts).lower()
     attempt = 0
     while True:
-        code = content_id("marker", attempt, *(part.encode("utf-8", "replace").decode() for part in parts))[:CODE_LENGTH]
+        code = content_id("marker", attempt, *parts)[:CODE_LENGTH]
         if code not in material:
             return code
         attempt += 1

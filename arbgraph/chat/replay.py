@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +19,17 @@ class ReplayChat(ChatModel):
     """Answers from a recording that `CachedChat.export` wrote, under the identity of the model that was recorded.
 
     A request that was not recorded is an error, never a made-up reply: it means that a prompt, a document or a setting changed.
+    Budgets decide where passages are cut, so a recording of a model that counts with its own tokenizer needs `count_tokens`.
     """
 
-    def __init__(self, identity: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    def __init__(self, identity: Mapping[str, Any], values: Mapping[str, Any], *, count_tokens: Callable[[str], int] | None = None) -> None:
         super().__init__()
+        self._count_tokens = count_tokens or super().count_tokens
         self.name, self.revision = str(identity["model"]), str(identity["revision"])
         self._identity, self._values = dict(identity), dict(values)
 
     @classmethod
-    def load(cls, path: str | Path) -> ReplayChat:
+    def load(cls, path: str | Path, *, count_tokens: Callable[[str], int] | None = None) -> ReplayChat:
         """Reads a recording. Raises ChatError when the file is missing or not a recording."""
         try:
             rows = [row for _, row in read_records(path)]
@@ -38,7 +40,10 @@ class ReplayChat(ChatModel):
         for row in rows[1:]:
             if isinstance(row, BadRecord) or not isinstance(row, dict) or "key" not in row:
                 raise ChatError(f"{path}: holds a line that is no recorded reply: {str(row)[:200]}")
-        return cls(rows[0]["recorded"], {row["key"]: row["value"] for row in rows[1:]})
+        return cls(rows[0]["recorded"], {row["key"]: row["value"] for row in rows[1:]}, count_tokens=count_tokens)
+
+    def count_tokens(self, text: str) -> int:
+        return self._count_tokens(text)
 
     @property
     def parameters(self) -> dict[str, Any]:

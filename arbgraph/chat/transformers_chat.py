@@ -107,7 +107,7 @@ class TransformersChat(ChatModel):
         return getattr(self.model.config, "max_position_embeddings", None)
 
     def count_tokens(self, text: str) -> int:
-        return len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+        return len(self._encode(text))
 
     def render(self, messages: Messages) -> str:
         """The conversation in the model's chat template, up to where the reply begins."""
@@ -136,7 +136,7 @@ class TransformersChat(ChatModel):
         return text
 
     def _encode(self, text: str) -> list[int]:
-        # The template has written the special tokens already.
+        # Special tokens are the template's business; lone surrogates, which broken documents bring, are nobody's.
         return self.tokenizer(text.encode("utf-8", "replace").decode(), add_special_tokens=False)["input_ids"]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply | Failed]]:
