@@ -7,6 +7,7 @@ as special cases, so that which of them a data set wants is a matter of fitted s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -214,7 +215,7 @@ class SourceTrust(nn.Module):
         class_prior: float = 0.0,
         sharpness: float = 1.0,
         strength: float = 4.0,
-        facet_strength: float = 1e6,
+        facet_strength: float = math.inf,
         confusion_strength: float = 4.0,
         learn: Sequence[str] = (),
     ) -> None:
@@ -293,10 +294,10 @@ class SourceTrust(nn.Module):
         """Trust of every source `[S]`, and in every (source, facet)."""
         believed = p[index.claim]
         right = torch.zeros_like(prior).index_add(0, index.source, believed)
-        trust = ratio(read["strength"] * prior + right, read["strength"] + said, prior)
+        trust = _shrunk(prior, right, said, read["strength"])
         own = trust[index.source[index.facet_first]]
         times = index.facet.sum(torch.ones_like(believed))
-        return trust, (read["facet_strength"] * own + index.facet.sum(believed)) / (read["facet_strength"] + times)
+        return trust, _shrunk(own, index.facet.sum(believed), times, read["facet_strength"])
 
     @staticmethod
     def _classes(index: TrustIndex, p: Tensor, read: dict[str, Tensor]) -> Tensor:
@@ -316,11 +317,16 @@ class SourceTrust(nn.Module):
         # A cell's prior is the pooled confusion of the graph that its first row lies in; a source belongs to one graph.
         base = pooled[rows.pooled.group[rows.own_first]]
         total = rows.own_total.sum(own)[rows.own_total.group]
-        shrunk = (read["confusion_strength"] * base + own) / (read["confusion_strength"] + total).clamp(min=SMALLEST)
+        shrunk = _shrunk(base, own, total, read["confusion_strength"])
         heard = rows.said.sum(belief) + POOLED_COUNT
         heard = heard / rows.said_total.sum(heard)[rows.said_total.group]
         gain = shrunk.clamp(min=SMALLEST).log()[rows.own.group] - heard.log()[rows.said.group]
         return torch.zeros_like(p).index_add(0, rows.truth, gain)
+
+
+def _shrunk(prior: Tensor, hits: Tensor, trials: Tensor, strength: Tensor) -> Tensor:
+    """(strength prior + hits) / (strength + trials), which is the prior where the strength is infinite or there is nothing."""
+    return prior + ratio(hits - trials * prior, strength + trials)
 
 
 def _given(p: Tensor, s: Tensor, known: Tensor | None) -> tuple[Tensor, Tensor]:

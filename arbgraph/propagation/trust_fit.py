@@ -22,6 +22,8 @@ VALUES = ("partial", "specificity")
 CONFUSION = ("confusion_weight", "confusion_strength", "class_prior")
 # Scores above this logit count as this in the loss: beyond it a label error would outweigh everything else.
 LOSS_LOGIT = 30.0
+# A step that gains less than this, in nats per item, ends a fit.
+ENOUGH = 1e-5
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ def _minimise(layer: SourceTrust, structure: Structure, objective: _Objective, s
     parameters = [getattr(layer, name) for name in structure.learn]
     start = [parameter.detach().clone() for parameter in parameters]
     if parameters and steps > 0:
-        optimiser = torch.optim.LBFGS(parameters, max_iter=steps, line_search_fn="strong_wolfe")
+        optimiser = torch.optim.LBFGS(parameters, max_iter=steps, tolerance_change=ENOUGH, line_search_fn="strong_wolfe")
 
         def closure() -> Tensor:
             optimiser.zero_grad()
