@@ -223,3 +223,17 @@ def test_left_padding_keeps_segments(tiny_base: Path) -> None:
     assert (batch["segments"][~real] == -1).all()
     # BERT's token types mark the second text too, plus its closing separator.
     assert torch.equal((batch["segments"] == 1), (batch["token_type_ids"] == 1) & (batch["input_ids"] != tokenizer.sep_token_id))
+
+
+def test_older_calibration_blocks_load(tiny_checkpoint: Path, verifier: RelationVerifier) -> None:
+    assert set(load_checkpoint(tiny_checkpoint, kind="RelationVerifier").config.calibration or {}) == {"directed", "combined"}
+    assert verifier.calibration.spread == (1.0, 0.0, 0.0)
+    assert verifier.describe()["calibration"]["decision"] is None
+
+
+def test_a_malformed_calibration_names_the_checkpoint(tmp_path: Path, tiny_checkpoint: Path) -> None:
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "broken-block")
+    text = (folder / "config.json").read_text(encoding="utf-8")
+    (folder / "config.json").write_text(text.replace('"temperature": 1.5', '"heat": 1.5'), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"broken-block: calibration: missing or malformed entry.*temperature"):
+        RelationVerifier.load(folder)
