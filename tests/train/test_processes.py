@@ -61,6 +61,7 @@ def test_a_filler_weighs_nothing_and_has_no_gradient() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_two_processes_train_as_one(data_root: Path, tiny_base: Path) -> None:
     """24 pairs in batches of 16 and 8 or, with 21 pairs, 16 and 5: uneven shares, unequal class weights, undirected sets."""
     lines = (data_root / "data" / "train.jsonl").read_text(encoding="utf-8").splitlines()[:21]
@@ -71,13 +72,13 @@ def test_two_processes_train_as_one(data_root: Path, tiny_base: Path) -> None:
         "two": arguments(data_root, tiny_base, "two", data={"batch_size": 8}, trainer={"strategy": "ddp", "devices": 2}, **options),
     }
     for line in runs.values():
-        subprocess.run([sys.executable, "-m", "train.verifier", *line], check=True, timeout=280, cwd=Path(__file__).parents[2])
+        subprocess.run([sys.executable, "-m", "train.verifier", *line], check=True, timeout=600, cwd=Path(__file__).parents[2])
     one, two = (torch.load(data_root / name / "states" / "last.ckpt", weights_only=True) for name in runs)
     assert one["verifier"]["pairs_seen"] == two["verifier"]["pairs_seen"] == 63
     assert one["verifier"]["smoothed"] == pytest.approx(two["verifier"]["smoothed"], abs=1e-5)
     assert one["state_dict"].keys() == two["state_dict"].keys()
     for name, tensor in one["state_dict"].items():
-        assert torch.allclose(tensor, two["state_dict"][name], atol=2e-5), name
+        assert torch.allclose(tensor, two["state_dict"][name], atol=1e-6), name
     # The first process published; dev scores come from both.
     metrics = [yaml.safe_load((data_root / name / "checkpoint" / "metrics.json").read_text(encoding="utf-8")) for name in runs]
     assert metrics[0]["pairs_trained"] == metrics[1]["pairs_trained"] == 63
