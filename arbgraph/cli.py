@@ -1,4 +1,4 @@
-"""The command line: `arbgraph arbitrate | show | verify`.
+"""The command line: `arbgraph arbitrate | show | verify | export`.
 
 Exit codes: 0 success, 1 an unexpected failure, 2 wrong usage or data (bad records of a batch included).
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from arbgraph.io import BadRecord, InputError, open_text, read_pairs, read_queries, read_records, to_json_line, whole_file, write_json_lines
 from arbgraph.settings import PROFILES, Settings, SettingsError, load_settings
@@ -342,10 +342,44 @@ def _print_pairs(pairs: list[tuple[str, str]], results: list[dict[str, Any]]) ->
     _console().print(table)
 
 
+# export
+
+
+def _export_options(parser: Any) -> None:
+    parser.add_argument(
+        "checkpoint", type=str, help="checkpoint folder, name of a shipped one, or folder of a Hugging Face pair classifier"
+    )
+    parser.add_argument("out", type=str, help="new folder to write; an earlier export there is replaced")
+    parser.add_argument(
+        "--format", type=Literal["merged", "onnx"], default="merged", help="of a verifier; a propagation is always JSON and ONNX"
+    )
+    parser.add_argument("--int8", action="store_true", help="quantise the ONNX program where that keeps its decisions")
+    parser.add_argument("--dev", type=str, nargs="*", default=[], help="labelled pairs (.jsonl, .jsonl.gz, .parquet) that int8 is held to")
+
+
+def export(checkpoint: str, out: str, format: Literal["merged", "onnx"], int8: bool, dev: list[str]) -> int:
+    """Exports a checkpoint for use elsewhere; refuses when outputs differ from the checkpoint's own."""
+    from arbgraph.export import export_checkpoint
+
+    report = export_checkpoint(checkpoint, out, format=format, int8=int8, dev=dev)
+    console = _console()
+    for name, value in report["parity"]["largest_difference"].items():
+        console.print(f"{name}: largest difference {value:.2g}")
+    if "int8" in report:
+        chosen = report["int8"]["tried"][report["int8"]["recipe"]]
+        console.print(
+            f"int8 ({report['int8']['recipe']}): accuracy {chosen['accuracy']:.3f}, float32 {report['int8']['accuracy_fp32']:.3f}, "
+            f"{chosen['decisions_kept']:.1%} of decisions kept on {report['int8']['pairs']} pairs"
+        )
+    console.print(f"wrote {_escape(out)}: {sum(report['bytes'].values()) / 2**20:.1f} MiB", soft_wrap=True)
+    return 0
+
+
 COMMANDS = {
     "arbitrate": (arbitrate, _arbitrate_options, "settle the conflicts in the documents of each query, and answer from what survives"),
     "show": (show, _show_options, "render arbitrations that were written as JSON"),
     "verify": (verify, _verify_options, "label claim pairs as support, contradict or neutral"),
+    "export": (export, _export_options, "write a checkpoint as a Hugging Face folder or ONNX program, parity measured"),
 }
 
 if __name__ == "__main__":
