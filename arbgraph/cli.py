@@ -84,9 +84,13 @@ def _arbitrate_options(parser: Any) -> None:
     parser.add_argument("--json", type=str | None, default=None, help="write one JSON line per query to this file; - for standard output")
     parser.add_argument("--quiet", action="store_true", help="no terminal view and no progress")
     parser.add_argument("--strict", action="store_true", help="stop at the first bad record instead of reporting it and going on")
+    parser.add_argument("--propagation", type=str | None, default=None, help="fitted propagation: name or folder; replaces the thresholds")
+    parser.add_argument("--arbitrator", type=str | None, default=None, help="learned arbitrator: name or folder")
 
 
-def arbitrate(input: str, settings: str, json: str | None, quiet: bool, strict: bool) -> int:
+def arbitrate(
+    input: str, settings: str, json: str | None, quiet: bool, strict: bool, propagation: str | None, arbitrator: str | None
+) -> int:
     """Arbitrates every query of a file. Results appear under their name when all are written; a killed run resumes."""
     options = load_settings(settings)
     messages = _console(stderr=True)
@@ -105,8 +109,8 @@ def arbitrate(input: str, settings: str, json: str | None, quiet: bool, strict: 
     total = _Totals()
     from arbgraph.pipeline import ArbGraph
 
-    system = ArbGraph(options)
-    with _Sink(json, queries, {"settings": options.model_dump(mode="json"), "models": system.models}) as sink:
+    system = ArbGraph(options, propagation=propagation, arbitrator=arbitrator)
+    with _Sink(json, queries, {"settings": system.settings.model_dump(mode="json"), "models": system.models}) as sink:
         todo = [query for query in queries if query.id not in sink.done]
         if sink.done and not quiet:
             messages.print(f"resuming: {len(sink.done)} of {len(queries)} queries are done")

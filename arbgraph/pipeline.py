@@ -9,13 +9,14 @@ from typing import Any, Protocol
 from torch_geometric.data import Batch
 
 from arbgraph.alignment import Aligner
-from arbgraph.arbitrator import EvidenceArbitrator
+from arbgraph.arbitrator import EvidenceArbitrator, LearnedEvidenceArbitrator
 from arbgraph.construction import ClaimSet, Verifier, build_graph
 from arbgraph.encoder import SentenceEncoder
 from arbgraph.extraction.syntactic import Extraction, SyntacticExtractor
 from arbgraph.generation import ExtractiveWriter
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.credibility import CredibilityPropagation
+from arbgraph.propagation.fitted import load_propagation, parameters_of
 from arbgraph.propagation.trace import Arbitrator, CredibilityTrace
 from arbgraph.schema import (
     RELATION_LABELS,
@@ -56,7 +57,9 @@ class ArbGraph:
 
     Args:
         settings: profile name, YAML file, or Settings.
-        extractor, encoder, verifier, arbitrator, writer: replacements of the stages.
+        extractor, encoder, verifier, arbitrator, writer: replacements of the stages. The arbitrator may also be the name or folder of a
+            learned one.
+        propagation: a layer, or the name or folder of a fitted one; its thresholds and budgets take the place of the settings'.
     """
 
     def __init__(
@@ -66,30 +69,45 @@ class ArbGraph:
         extractor: Extractor | None = None,
         encoder: SentenceEncoder | None = None,
         verifier: Verifier | None = None,
-        arbitrator: Arbitrator | None = None,
+        arbitrator: Arbitrator | str | None = None,
         writer: Writer | None = None,
+        propagation: CredibilityPropagation | str | None = None,
     ) -> None:
         self.settings = options = load_settings(settings)
+        if propagation is not None:
+            self.propagation = load_propagation(propagation) if isinstance(propagation, str) else propagation
+            fitted = parameters_of(self.propagation)
+            # They decide which pairs are mined, too, and a result records what it was made with.
+            self.settings = options = load_settings(options, **{name: fitted[name] for name in fitted if name in Settings.model_fields})
+        else:
+            self.propagation = CredibilityPropagation.from_settings(options)
         self.encoder = encoder or SentenceEncoder(
             options.encoder, batch_size=options.batch_size, device=options.device, offline=options.offline
         )
         self.verifier = verifier or RelationVerifier.load(
             options.verifier, offline=options.offline, device=options.device, batch_size=options.batch_size
         )
-        self.arbitrator = arbitrator or EvidenceArbitrator()
+        learned = LearnedEvidenceArbitrator.load(arbitrator) if isinstance(arbitrator, str) else arbitrator
+        self.arbitrator = learned or EvidenceArbitrator()
         self.writer = writer or ExtractiveWriter(options.answer_sentences)
         self.aligner = Aligner(options.tau_merge)
-        self.propagation = CredibilityPropagation.from_settings(options)
         self._extractor = extractor
+        self._fitted = propagation is not None
 
     @property
     def models(self) -> dict[str, str]:
-        """Name of the encoder and of the verifier, each with a hash of what it computes with."""
+        """Name of the encoder, the verifier, a learned arbitrator and a fitted propagation, each with a hash of what it computes with."""
         about = self.verifier.describe()
-        return {
+        models = {
             "encoder": f"{self.encoder.resolved.name}@{self.encoder.resolved.sha256[:16]}",
             "verifier": f"{about.get('name', type(self.verifier).__name__)}@{content_id(json.dumps(about, sort_keys=True, default=str))}",
         }
+        if isinstance(self.arbitrator, LearnedEvidenceArbitrator):
+            about = self.arbitrator.describe()
+            models["arbitrator"] = f"{about.get('name', 'learned')}@{content_id(json.dumps(about, sort_keys=True))}"
+        if self._fitted:
+            models["propagation"] = f"fitted@{content_id(json.dumps(parameters_of(self.propagation), sort_keys=True))}"
+        return models
 
     @property
     def extractor(self) -> Extractor:

@@ -22,6 +22,8 @@ TENSORS = (*(name for name in NODE_FIELDS if name != "embedding"), *PAIR_FIELDS,
 
 DOUBLES = tuple(name for name in TENSORS if name not in ("sources", "pair_index", "source_index"))
 
+RESOLUTION = 0.01
+
 
 class TrainingDataError(ValueError):
     """Graphs that cannot be learned from; the message names the set or graph and what is missing."""
@@ -30,15 +32,15 @@ class TrainingDataError(ValueError):
 @dataclass(frozen=True)
 class Criterion:
     """What a fit is selected by, better when larger: F1 of the accepted claims among conflicted ones, then their AUROC, then fewer
-    rounds. Both are means over the sets, in [0, 1]."""
+    rounds. Both are means over the sets, in [0, 1]; differences below `RESOLUTION` are noise and count as ties."""
 
     f1: float
     auroc: float
     rounds: int
 
     @property
-    def key(self) -> tuple[float, float, int]:
-        return (round(self.f1, 9), round(self.auroc, 9), -self.rounds)
+    def key(self) -> tuple[int, int, int]:
+        return (round(self.f1 / RESOLUTION), round(self.auroc / RESOLUTION), -self.rounds)
 
 
 class LabelledGraphs:
@@ -47,20 +49,16 @@ class LabelledGraphs:
     Args:
         graphs: with `label [N]`: 1 valid, 0 not, NaN unknown. A pair's `verdict` is kept where it is given.
         sets: name of every graph's set; sets count alike, whatever their size.
-        conflict_weight: weight of a conflicted claim in the objective; other claims have 1. A claim is conflicted when it is
-            an end of a contradiction edge in force under the `default` profile.
         check: whether every set must be one to learn from; held-out parts need not be.
 
     Raises TrainingDataError where a graph has no label, a label is neither 0, 1 nor NaN, or a set has no labelled claim, labels of one
     class only, or no conflicted labelled claim.
     """
 
-    def __init__(
-        self, graphs: Sequence[EvidenceGraph], sets: Sequence[str] | None = None, *, conflict_weight: float = 1.0, check: bool = True
-    ) -> None:
+    def __init__(self, graphs: Sequence[EvidenceGraph], sets: Sequence[str] | None = None, *, check: bool = True) -> None:
         if not graphs:
             raise TrainingDataError("there is no graph to learn from")
-        self.graphs, self.sets, self.conflict_weight = list(graphs), list(sets or ["graphs"] * len(graphs)), conflict_weight
+        self.graphs, self.sets = list(graphs), list(sets or ["graphs"] * len(graphs))
         for number, (graph, name) in enumerate(zip(self.graphs, self.sets, strict=True)):
             _check_label(graph, f"{name}, graph {number} ({graph.get('name') or 'without a name'})")
         names = sorted(set(self.sets))
@@ -92,17 +90,16 @@ class LabelledGraphs:
         result[self.batch.pair_index[:, edges.contradiction].flatten()] = True
         return result
 
-    @cached_property
-    def weight(self) -> Tensor:
+    def weight(self, conflict_weight: float) -> Tensor:
         """`[N]` float64, sum 1: conflicted claims weigh `conflict_weight` times as much as others; sets weigh alike."""
-        raw = torch.where(self.conflicted, self.conflict_weight, 1.0).double() * self.known
+        raw = torch.where(self.conflicted, conflict_weight, 1.0).double() * self.known
         totals = torch.zeros(len(self.names), dtype=torch.float64).index_add(0, self.set_of, raw)
         return raw / totals[self.set_of] / len(self.names)
 
     def subset(self, rows: Sequence[int], *, check: bool = True) -> LabelledGraphs:
         """Some of the questions, in the given order."""
         graphs, sets = [self.graphs[i] for i in rows], [self.sets[i] for i in rows]
-        return LabelledGraphs(graphs, sets, conflict_weight=self.conflict_weight, check=check)
+        return LabelledGraphs(graphs, sets, check=check)
 
     def folds(self, count: int, seed: int) -> list[list[int]]:
         """Disjoint parts of the questions, each set spread evenly over them. Raises TrainingDataError when a set is too small."""

@@ -62,7 +62,7 @@ class FitSettings:
     restarts: int = 4
     acceptance: float = 0.5
     conflict_weight: float = 3.0
-    decay: float = 0.01
+    decay: float = 0.001
     refinements: int = 0
     rounds: tuple[int, ...] = ()
     budgets: tuple[int | None, ...] = ()
@@ -107,15 +107,15 @@ class Fit:
     candidates: list[dict[str, Any]] = field(default_factory=list)
 
 
-def objective(layer: CredibilityPropagation, data: LabelledGraphs, acceptance: float) -> Tensor:
-    """Weighted binary cross-entropy over labelled claims: `acceptance` of it on the acceptance, the rest on the credibility."""
+def objective(layer: CredibilityPropagation, data: LabelledGraphs, settings: FitSettings) -> Tensor:
+    """Weighted binary cross-entropy over labelled claims: a share of it on the acceptance, the rest on the credibility."""
     trace = layer(data.batch)
     target = torch.where(data.known, data.label, 0.0)
-    loss = torch.zeros((), dtype=torch.float64)
-    for share, probability in ((acceptance, trace.acceptance), (1 - acceptance, trace.p)):
+    loss, weight = torch.zeros((), dtype=torch.float64), data.weight(settings.conflict_weight)
+    for share, probability in ((settings.acceptance, trace.acceptance), (1 - settings.acceptance, trace.p)):
         if share:
             bounded = FLOOR + (1 - 2 * FLOOR) * probability
-            loss = loss + share * (data.weight * nn.functional.binary_cross_entropy(bounded, target, reduction="none")).sum()
+            loss = loss + share * (weight * nn.functional.binary_cross_entropy(bounded, target, reduction="none")).sum()
     return loss
 
 
@@ -166,8 +166,6 @@ def fit(
 
     Raises TrainingDataError as `LabelledGraphs`, and ValueError where verdicts are missing and no arbitrator is given.
     """
-    if settings.conflict_weight != data.conflict_weight:
-        data = LabelledGraphs(data.graphs, data.sets, conflict_weight=settings.conflict_weight)
     generator = torch.Generator().manual_seed(seed)
     judge, best = arbitrator, _searched(data, start, settings, arbitrator)
     rows = [_row("start", best, None)]
@@ -207,18 +205,18 @@ def descend(
     layer = build(start, settings.learn, mode="soft", gate="sigmoid", temperature=settings.temperature[0])
     learner = joint(layer) if joint else None
     scalars = [layer.get_parameter(name) for name in settings.learn]
-    # A short memory: what a gate's gradient is changes with the temperature.
-    optimiser = torch.optim.Adam([*scalars, *(learner.parameters() if learner else ())], lr=settings.learning_rate, betas=(0.9, 0.95))
+    optimiser = _optimiser(layer, settings, learner)
     with verdicts_filled(data, layer, arbitrator) as filled:
         before = _final_objective(layer, data, settings)
         for step in range(settings.steps):
             layer.temperature = geometric_schedule(step, settings.steps, *settings.temperature)
             layer.gate = "sigmoid" if step < settings.sigmoid_share * settings.steps else "hard_sigmoid"
             # The steps shrink with the width of the gates.
-            optimiser.param_groups[0]["lr"] = settings.learning_rate * math.sqrt(layer.temperature / settings.temperature[0])
+            for group in optimiser.param_groups:
+                group["lr"] = group["first"] * math.sqrt(layer.temperature / settings.temperature[0])
             optimiser.zero_grad()
             data.batch.verdict = learner.verdict() if learner else filled
-            loss = objective(layer, data, settings.acceptance) + (learner.loss() if learner else 0)
+            loss = objective(layer, data, settings) + (learner.loss() if learner else 0)
             for name in WEIGHTS:
                 loss = loss + settings.decay * layer.get_parameter(name).square()
             loss.backward()
@@ -229,10 +227,22 @@ def descend(
     return Descent(values, learner.finished() if learner else arbitrator, (before, after))
 
 
+def _optimiser(layer: CredibilityPropagation, settings: FitSettings, learner: Joint | None) -> torch.optim.Optimizer:
+    """Weights, which are unbounded logits, take longer steps than thresholds and the step size."""
+    rate = settings.learning_rate
+    groups = [
+        {"params": [layer.get_parameter(name) for name in settings.learn if name not in WEIGHTS], "first": rate},
+        {"params": [layer.get_parameter(name) for name in settings.learn if name in WEIGHTS], "first": 4 * rate},
+        {"params": learner.parameters() if learner else [], "first": rate},
+    ]
+    # A short memory: what a gate's gradient is changes with the temperature.
+    return torch.optim.Adam([group for group in groups if group["params"]], lr=rate, betas=(0.9, 0.95))
+
+
 @torch.no_grad()
 def _final_objective(layer: CredibilityPropagation, data: LabelledGraphs, settings: FitSettings) -> float:
     layer.temperature, layer.gate = settings.temperature[1], "hard_sigmoid"
-    return float(objective(layer, data, settings.acceptance))
+    return float(objective(layer, data, settings))
 
 
 @torch.no_grad()
@@ -310,14 +320,14 @@ def refine(data: LabelledGraphs, arguments: Mapping[str, Any], settings: FitSett
         for name in names:
             low, high = RANGES[name]
             values = (arguments[name] + width * torch.linspace(-1, 1, 21, dtype=torch.float64)).clamp(low, high)
-            wrong = torch.stack([_error(data, {**arguments, name: value}, arbitrator) for value in values.tolist()])
+            wrong = torch.stack([_error(data, {**arguments, name: value}, settings, arbitrator) for value in values.tolist()])
             arguments[name] = float(values[_middle_of_best(wrong)])
     return {name: arguments[name] for name in settings.learn}
 
 
-def _error(data: LabelledGraphs, arguments: Mapping[str, Any], arbitrator: Arbitrator | None) -> Tensor:
+def _error(data: LabelledGraphs, arguments: Mapping[str, Any], settings: FitSettings, arbitrator: Arbitrator | None) -> Tensor:
     accepted = build(arguments)(data.batch, arbitrator).accepted.double()
-    return torch.nan_to_num(data.weight * (accepted - data.label).abs()).sum()
+    return torch.nan_to_num(data.weight(settings.conflict_weight) * (accepted - data.label).abs()).sum()
 
 
 def _middle_of_best(wrong: Tensor) -> int:

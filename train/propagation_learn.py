@@ -22,7 +22,7 @@ from train.propagation_arbitrator import (
     training_pairs,
 )
 from train.propagation_data import LabelledGraphs, TrainingDataError, f1_score
-from train.propagation_fit import Fit, FitSettings, build, fit
+from train.propagation_fit import Fit, FitSettings, build, fill_verdicts, fit
 
 Part = Literal["propagation", "arbitrator", "both", "joint"]
 
@@ -35,6 +35,8 @@ class Recipe:
         perceptron, then fits the layer with it; `joint` goes on training the perceptron along with the layer.
     arbitrator: `evidence`, the hand-set one, or a checkpoint of a learned one; for `propagation` only.
     profile: settings profile that the layer starts from; start: constructor arguments of `CredibilityPropagation` on top.
+    cross_fit: for `both`, the layer is fitted with verdicts of perceptrons trained on the other parts of so many; 0 for those of the
+        one that saw all questions.
     layer, pairs: how the two are fitted.
     """
 
@@ -42,6 +44,7 @@ class Recipe:
     arbitrator: str = "evidence"
     profile: str = "default"
     start: dict[str, Any] = field(default_factory=dict)
+    cross_fit: int = 5
     layer: FitSettings = field(default_factory=FitSettings)
     pairs: ArbitratorSettings = field(default_factory=ArbitratorSettings)
 
@@ -77,9 +80,26 @@ def learn(data: LabelledGraphs, recipe: Recipe, seed: int = 0) -> Learned:
     def joint(layer: CredibilityPropagation) -> JointArbitrator:
         return JointArbitrator(trained, data, recipe.pairs, layer)
 
-    fitted = fit(data, recipe.arguments(), recipe.layer, trained, seed=seed, joint=joint if recipe.part == "joint" else None)
-    assert fitted.arbitrator is not None
-    return Learned(fitted, fitted.arbitrator)
+    if recipe.part == "joint":
+        fitted = fit(data, recipe.arguments(), recipe.layer, trained, seed=seed, joint=joint)
+        assert fitted.arbitrator is not None
+        return Learned(fitted, fitted.arbitrator)
+    unseen = cross_fitted(data, recipe, seed) if recipe.cross_fit else data
+    return Learned(fit(unseen, recipe.arguments(), recipe.layer, trained, seed=seed), trained)
+
+
+def cross_fitted(data: LabelledGraphs, recipe: Recipe, seed: int) -> LabelledGraphs:
+    """The same questions with verdicts of perceptrons that did not see them: those of one that did are surer than they will be in use,
+    and the layer would learn to trust them too much."""
+    result = data.subset(range(len(data.graphs)))
+    layer = build(recipe.arguments())
+    verdict = result.batch.verdict.clone()
+    for part in data.folds(recipe.cross_fit, seed):
+        trained = train_arbitrator(data.subset(sorted(set(range(len(data.graphs))) - set(part))), recipe.pairs, seed=seed)
+        held = torch.isin(data.batch.batch[data.batch.pair_index[0]], torch.tensor(part))
+        verdict[held] = fill_verdicts(data.subset(part, check=False), layer, trained)
+    result.batch.verdict = verdict
+    return result
 
 
 @dataclass(frozen=True)
