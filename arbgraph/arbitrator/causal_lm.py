@@ -106,18 +106,20 @@ class CausalArbitrator:
 
     def prompts(self, cases: Sequence[ArbitrationCase]) -> list[Messages]:
         """The prompts of the cases as they stand, evidence cut to the budget."""
-        return [case.within(self.context_tokens, self.chat.count_tokens).messages(DECISION) for case in cases]
+        return [self._fitted(case).messages(DECISION) for case in cases]
+
+    def _fitted(self, case: ArbitrationCase) -> ArbitrationCase:
+        return case.within(self.context_tokens, self.chat.count_tokens)
 
     def order_scores(self, cases: Sequence[ArbitrationCase]) -> Tensor:
         """Log-probabilities of a wins, b wins, unknown in either order of the claims, `[C, 2, 3]`, renormalised, before calibration.
 
         The difference of the two orders in the first column is the position bias.
         """
-        both = [case for each in cases for case in (each, each.swapped())]
-        self.left_out += sum(
-            c.left_out_a + c.left_out_b for c in (case.within(self.context_tokens, self.chat.count_tokens) for case in cases)
-        )
-        scores = self.chat.option_logprobs(self.prompts(both), OPTIONS).log_softmax(-1).view(-1, 2, 3)
+        fitted = [self._fitted(case) for case in cases]
+        self.left_out += sum(case.left_out_a + case.left_out_b for case in fitted)
+        prompts = [case.messages(DECISION) for each in fitted for case in (each, each.swapped())]
+        scores = self.chat.option_logprobs(prompts, OPTIONS).log_softmax(-1).view(-1, 2, 3)
         return torch.stack([scores[:, 0], scores[:, 1][:, [1, 0, 2]]], dim=1)
 
 

@@ -194,43 +194,41 @@ class TransformersChat(ChatModel):
     def option_logprobs(self, prompts: Sequence[Messages], options: Sequence[str]) -> Tensor:
         """As in `ChatModel`: the sum over the option's tokens, split as the tokenizer splits prompt and option together.
 
-        Where every option is one token, a single pass over the prompts gives all of them; otherwise each option is its own row.
+        One row per prompt gives every option of one token, at the position where the reply begins, and one longer option; each
+        further longer option takes a row of its own.
         """
         rendered = [self.render(messages) for messages in prompts]
         starts = [self._encode(text) for text in rendered]
-        endings = [[self._ending(text, ids, option) for option in options] for text, ids in zip(rendered, starts, strict=True)]
+        endings = [[self.option_tokens(text, ids, option) for option in options] for text, ids in zip(rendered, starts, strict=True)]
         scores = torch.full((len(prompts), len(options)), torch.nan, dtype=torch.float64)
         fits = [row for row, ids in enumerate(starts) if self.context is None or len(ids) + max(map(len, endings[row])) <= self.context]
         self.counts["failed_scores"] += len(prompts) - len(fits)
-        single = [row for row in fits if all(len(ending) == 1 for ending in endings[row])]
-        for batch in length_sorted_batches([len(starts[row]) for row in single], self.batch_size):
-            rows = [single[position] for position in batch]
-            last = self._log_softmax([starts[row] for row in rows], keep=1)[:, -1]
-            for position, row in enumerate(rows):
-                scores[row] = last[position, [ending[0] for ending in endings[row]]]
-        pairs = [(row, option) for row in sorted(set(fits) - set(single)) for option in range(len(options))]
-        lengths = [len(starts[row]) + len(endings[row][option]) for row, option in pairs]
-        for batch in length_sorted_batches(lengths, self.batch_size):
-            chosen = [pairs[position] for position in batch]
-            self._score_endings(chosen, starts, endings, scores)
+        passes: list[tuple[int, list[int], list[int]]] = []  # prompt, tokens after it, options that it scores
+        for row in fits:
+            short = [option for option, tokens in enumerate(endings[row]) if len(tokens) == 1]
+            for option in [option for option in range(len(options)) if option not in short]:
+                passes.append((row, endings[row][option][:-1], [*short, option]))
+                short = []
+            if short:
+                passes.append((row, [], short))
+        for batch in length_sorted_batches([len(starts[row]) + len(tail) for row, tail, _ in passes], self.batch_size):
+            chosen = [passes[position] for position in batch]
+            table = self._log_softmax([starts[row] + tail for row, tail, _ in chosen], keep=1 + max(len(tail) for _, tail, _ in chosen))
+            for logprobs, (row, tail, scored) in zip(table, chosen, strict=True):
+                # Padding is on the left, so the last positions predict the first, second, ... token of the reply.
+                reply = logprobs[-len(tail) - 1 :]
+                for option in scored:
+                    tokens = endings[row][option]
+                    scores[row, option] = reply[torch.arange(len(tokens)), tokens].sum()
         return scores
 
-    def _score_endings(self, pairs: list[tuple[int, int]], starts: list[list[int]], endings: list[list[list[int]]], scores: Tensor) -> None:
-        keep = max(len(endings[row][option]) for row, option in pairs)
-        table = self._log_softmax([starts[row] + endings[row][option] for row, option in pairs], keep=keep + 1)
-        for position, (row, option) in enumerate(pairs):
-            tokens = endings[row][option]
-            # Padding is on the left, so the last positions of every row are the option's; a logit predicts the next token.
-            rows = table[position, -len(tokens) - 1 : -1]
-            scores[row, option] = rows[torch.arange(len(tokens)), tokens].sum()
-
-    def _ending(self, text: str, ids: list[int], option: str) -> list[int]:
-        """The tokens of an option after a prompt."""
+    def option_tokens(self, text: str, ids: list[int], option: str) -> list[int]:
+        """The tokens of an option behind a rendered prompt and its token ids. Raises ValueError on an option without any."""
         joined = self._encode(text + option)
-        ending = joined[len(ids) :] if joined[: len(ids)] == ids else self._encode(option)
-        if not ending:
+        tokens = joined[len(ids) :] if joined[: len(ids)] == ids else self._encode(option)
+        if not tokens:
             raise ValueError(f"option {option!r} has no tokens; give a word")
-        return ending
+        return tokens
 
     @torch.inference_mode()
     def _log_softmax(self, sequences: list[list[int]], keep: int) -> Tensor:

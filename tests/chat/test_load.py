@@ -39,6 +39,7 @@ def test_none_is_no_model_and_anything_else_is_refused():
 
 
 def test_importing_the_package_loads_neither_torch_nor_a_client():
-    code = "import sys, arbgraph.chat, arbgraph.chat.load, arbgraph.chat.prompts; print({'torch', 'openai', 'transformers'} & set(sys.modules))"
+    modules = "arbgraph.chat, arbgraph.chat.load, arbgraph.chat.prompts, arbgraph.chat.openai_chat"
+    code = f"import sys, {modules}; print({{'torch', 'openai', 'transformers'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={}, check=True)
     assert done.stdout.strip() == "set()"

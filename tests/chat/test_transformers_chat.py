@@ -44,21 +44,19 @@ def test_option_logprobs_equal_a_manual_forward(tiny):
             assert float(scores[row, column]) == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_option_unknown_has_several_tokens_and_a_has_one(tiny):
-    assert len(tiny._ending("\n", tiny._encode("\n"), "unknown")) > 1
-    assert len(tiny._ending("\n", tiny._encode("\n"), "A")) == 1
-
-
-def test_one_pass_over_the_prompts_equals_one_row_per_option(tiny, monkeypatch):
-    together = tiny.option_logprobs(PROMPTS, ["A", "B"])
-    mixed = tiny.option_logprobs(PROMPTS, ["A", "B", "unknown"])
-    torch.testing.assert_close(together, mixed[:, :2], rtol=0, atol=1e-5)
+def test_options_of_one_and_of_several_tokens_take_one_row_a_prompt(tiny, monkeypatch):
+    assert len(tiny.option_tokens("\n", tiny._encode("\n"), "unknown")) > 1
+    assert len(tiny.option_tokens("\n", tiny._encode("\n"), "A")) == 1
     passes = []
-    monkeypatch.setattr(
-        tiny, "_log_softmax", lambda sequences, keep: passes.append(len(sequences)) or torch.zeros(len(sequences), keep, 999)
-    )
-    tiny.option_logprobs(PROMPTS, ["A", "B"])
-    assert passes == [len(PROMPTS)]
+    true = tiny._log_softmax
+    monkeypatch.setattr(tiny, "_log_softmax", lambda sequences, keep: (passes.append(len(sequences)), true(sequences, keep))[1])
+    short = tiny.option_logprobs(PROMPTS, ["A", "B"])
+    mixed = tiny.option_logprobs(PROMPTS, ["A", "unknown", "B"])
+    assert passes == [len(PROMPTS)] * 2
+    torch.testing.assert_close(short, mixed[:, [0, 2]], rtol=0, atol=1e-5)
+    long = tiny.option_logprobs(PROMPTS, ["unknown", "unclear", "A"])
+    assert sum(passes[2:]) == 2 * len(PROMPTS)
+    torch.testing.assert_close(long[:, [0, 2]], mixed[:, [1, 0]], rtol=0, atol=1e-5)
 
 
 def test_a_batch_gives_what_each_prompt_gives_alone(tiny):
@@ -142,7 +140,7 @@ def test_options_are_split_as_in_their_prompt_with_and_without_leading_space(mak
     text = chat.render(messages)
     for option in OPTIONS:
         ids = chat._encode(text)
-        ending = chat._ending(text, ids, option)
+        ending = chat.option_tokens(text, ids, option)
         assert chat.tokenizer.decode(ids + ending).endswith(option)
         assert not chat.tokenizer.decode(ids + ending).endswith(" " + option)
     with pytest.raises(ValueError, match="has no tokens"):
