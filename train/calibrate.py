@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser
 
-from arbgraph.checkpoint import CARD, METRICS, CheckpointError, amend_checkpoint, load_checkpoint
+from arbgraph.checkpoint import CARD, METRICS, CheckpointError, amend_checkpoint, find_checkpoint, load_checkpoint
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.calibration import (
     CalibrationError,
@@ -25,6 +25,7 @@ from arbgraph.verifier.calibration import (
     calibrate_verifier,
     likelihood,
 )
+from arbgraph.verifier.exported import is_export
 from arbgraph.verifier.pairs import PairFileError
 from arbgraph.verifier.relation import KIND, Precision, RelationVerifier
 from eval.card import set_section, table
@@ -172,6 +173,8 @@ def calibrate(
 
     Raises CheckpointError, PairFileError, CalibrationError.
     """
+    if is_export(find_checkpoint(checkpoint)):
+        raise CheckpointError(f"{checkpoint}: is an export, whose calibration is part of it; recalibrate its checkpoint and export again")
     folder = load_checkpoint(checkpoint, kind=KIND).path
     verifier = RelationVerifier.load(folder, batch_size=batch_size, precision=precision)
     sets = [read_both_orders(verifier, one) for one in read_sets(dev, limit=limit, columns=columns)]

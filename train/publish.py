@@ -159,7 +159,7 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         "",
         "## Evaluation",
         "",
-        "Not recorded yet: `python -m eval.verifier --checkpoint DIR --data FILE... --record` fills this section.",
+        "Not recorded yet: `python -m eval.verifier --checkpoint DIR --data FILE... --record true` fills this section.",
         "",
         "## Limits",
         "",

@@ -10,6 +10,7 @@ import torch
 from arbgraph.checkpoint import describe, load_checkpoint
 from arbgraph.verifier import RelationVerifier
 from arbgraph.verifier.calibration import VerifierCalibration, likelihood
+from arbgraph.verifier.exported import EXPORT
 from eval.pair_sets import read_both_orders, read_sets
 from tests.verifier.conftest import PAIRS, tiny_checkpoint
 from train.calibrate import left_out, main
@@ -98,7 +99,10 @@ def test_a_missing_label(tmp_path: Path, tiny_checkpoint: Path) -> None:
 def test_user_errors_are_one_line(tmp_path: Path, tiny_checkpoint: Path, dev: list[str]) -> None:
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "notes.txt").write_text("keep", encoding="utf-8")
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / EXPORT).write_text("{}", encoding="utf-8")
     for arguments, message in (
+        (["--checkpoint", str(tmp_path / "export"), "--dev", *dev], "recalibrate its checkpoint and export again"),
         (["--checkpoint", str(tiny_checkpoint), "--dev", "none.jsonl"], "none.jsonl: no such file"),
         (["--checkpoint", "nowhere", "--dev", *dev], "no such folder"),
         (["--checkpoint", str(tiny_checkpoint), "--dev", *dev, "--out", str(tmp_path / "precious")], "would be lost"),
