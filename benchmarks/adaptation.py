@@ -144,7 +144,7 @@ def run(data: Path, checkpoint: str, out: Path, rows: Sequence[int], epochs: Seq
     plans.append(("covid_fact", recipe, rows[-1], epochs[-1], False))
     if few_shot:
         shots = len(read_pairs(files["fit"]))
-        plans += [("healthver", of_healthver(recipe, files), shots, 2, replay) for replay in (True, False)]
+        plans += [("healthver", of_healthver(recipe, files), shots, 1, replay) for replay in (True, False)]
     sets = {}
     for name in (*DOMAINS, *GENERAL):
         pairs = read_pairs(files["test"] if name == "healthver" else data / name / "test.jsonl.gz")

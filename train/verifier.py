@@ -14,10 +14,7 @@ import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.cli import LightningCLI
 
-from arbgraph.checkpoint import CheckpointError
 from arbgraph.models import ModelNotFoundError
-from arbgraph.verifier.backbone import BackboneError
-from arbgraph.verifier.pairs import PairFileError
 from train.console import say
 from train.data.pairs import VerifierData
 from train.publish import publish_verifier
@@ -83,5 +80,5 @@ def main(args: list[str] | None = None) -> VerifierCLI:
 if __name__ == "__main__":
     try:
         main()
-    except (PairFileError, CheckpointError, BackboneError, ModelNotFoundError, TrainingStopped) as error:
+    except (ValueError, ModelNotFoundError, TrainingStopped) as error:  # pair files, checkpoints and bases raise ValueErrors of their own
         raise SystemExit(f"error: {error}") from error

