@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.edges import Edges, count_within, graph_of, num_graphs, rank_within
+from arbgraph.propagation.edges import Edges, at_ends, count_within, graph_of, num_graphs, rank_within
 from arbgraph.propagation.relaxation import GATES, SELECTIONS
 from arbgraph.schema import CONTRADICT, SUPPORT
 
@@ -55,9 +55,8 @@ class HardChoices:
 
     def active(self, s: Tensor) -> Tensor:
         """Contradictions between two claims that are both still credible (strict), `[E]`."""
-        a, b = self.graph.pair_index
-        credible = s > self.threshold
-        return self.edges.contradiction & credible.index_select(0, a) & credible.index_select(0, b)
+        credible_a, credible_b = at_ends(s > self.threshold, self.graph.pair_index)
+        return self.edges.contradiction & credible_a & credible_b
 
     def select(self, active: Tensor, priority: Tensor | None) -> Tensor:
         """The `budget` active pairs of highest priority in every graph, `[E]`; all of them without a priority."""
@@ -93,15 +92,14 @@ class SoftChoices:
 
     def __init__(self, layer: CredibilityPropagation, graph: EvidenceGraph, edges: Edges) -> None:
         self.layer, self.graph, self.edges = layer, graph, edges
-        a, b = graph.pair_index
         self.kept = self._gate(graph.relevance - layer.tau_q, "relevance")
-        self.alive = self.kept.index_select(0, a) * self.kept.index_select(0, b)
-        self.alive = self.alive * self._gate(graph.similarity - layer.tau_sim, "similarity")
+        kept_a, kept_b = at_ends(self.kept, graph.pair_index)
+        self.alive = kept_a * kept_b * self._gate(graph.similarity - layer.tau_sim, "similarity")
         self.contradiction = self.alive * self._label(CONTRADICT)
         self.threshold = torch.logit(layer.tau_accept)
         if not layer.unlimited:
-            self.group, self.graphs = graph_of(graph)[a], num_graphs(graph)
-            self.budgets = layer.budgets(self.graphs, a.device)
+            self.group, self.graphs = graph_of(graph)[graph.pair_index[0]], num_graphs(graph)
+            self.budgets = layer.budgets(self.graphs, self.group.device)
             ties = tie_order(graph)
             rank = torch.empty_like(ties).index_copy(0, ties, rank_within(self.group[ties], self.graphs))
             self.tie_break = self._slope(rank, self.group, self.graphs)
@@ -150,8 +148,7 @@ class SoftChoices:
         return selection(score - penalty * (1 - share), group, torch.minimum(budget, available), self._temperature(name))
 
     def active(self, s: Tensor) -> Tensor:
-        a, b = self.graph.pair_index
-        return self.contradiction * self._gate(torch.minimum(s.index_select(0, a), s.index_select(0, b)) - self.threshold, "active")
+        return self.contradiction * self._gate(torch.minimum(*at_ends(s, self.graph.pair_index)) - self.threshold, "active")
 
     def select(self, active: Tensor, priority: Tensor | None) -> Tensor:
         if priority is None:

@@ -17,7 +17,7 @@ from torch_geometric.nn import MessagePassing
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.base import Propagation, working_precision
 from arbgraph.propagation.choices import HardChoices, SoftChoices, StraightThroughChoices, accepts, tie_order
-from arbgraph.propagation.edges import CapScope, Edges, PairGroups, count_within, graph_of, num_graphs, rank_within
+from arbgraph.propagation.edges import CapScope, Edges, PairGroups, at_ends, count_within, graph_of, num_graphs, rank_within
 from arbgraph.propagation.relaxation import GATES, SELECTIONS, Gate, Selection
 from arbgraph.propagation.trace import Arbitrator, CredibilityTrace, Round, conflict_intensity
 
@@ -76,8 +76,10 @@ class CredibilityPropagation(Propagation, MessagePassing):
         input: an `EvidenceGraph` or a batch of them, N claims and E pairs in all. output: `CredibilityTrace`.
 
     The computation runs in the dtype of `graph.prior`, but in float32 where that is half precision (p and s are rounded at the end).
-    With compiled soft modes see `docs/propagation.md`. Raises ValueError on an unknown mode, scheduler, relaxation or name, a scalar
-    outside its interval, or a negative budget.
+    Soft mode compiles into one graph, `torch.compile(layer, fullgraph=True, dynamic=True)`; all verdicts must then be in
+    `graph.verdict`, and with a budget the unrolled bisection makes compilation slow.
+
+    Raises ValueError on an unknown mode, scheduler, relaxation or name, a scalar outside its interval, or a negative budget.
     """
 
     step_size: nn.Parameter
@@ -239,7 +241,7 @@ class CredibilityPropagation(Propagation, MessagePassing):
         choose = CHOICES[self.mode](self, graph, edges)
         ask = _VerdictCache(graph, edges, arbitrator)
         if not isinstance(choose, HardChoices):
-            ask(choose.contradiction > 0)
+            ask(nonzero_rows(choose.contradiction))
         s, rounds, rounds_run, running = self._arbitrate(graph, edges, choose, ask)
         groups = PairGroups.of(graph)
         return CredibilityTrace(
@@ -252,7 +254,7 @@ class CredibilityPropagation(Propagation, MessagePassing):
             rounds=rounds,
             rationales=ask.rationales,
             rounds_run=rounds_run,
-            converged=~running | ~groups.any(choose.active(s) > 0),
+            converged=~running | ~groups.any(nonzero_rows(choose.active(s))),
             acceptance=choose.accept(s).to(dtype),
         )
 
@@ -266,37 +268,39 @@ class CredibilityPropagation(Propagation, MessagePassing):
         running = torch.ones(groups.count, dtype=torch.bool, device=s.device)
         rounds_run = torch.zeros(groups.count, dtype=torch.long, device=s.device)
         fixed = None if self.unlimited else self._fixed_priority(graph, edges)
-        times = gate = direction = torch.zeros_like(s[:1])
+        times = gate = direction = swing = torch.zeros_like(s[:1])
         rounds: list[Round] = []
         for number in range(1, self.rounds + 1):
             active = choose.active(s)
             if self.early_stop:
                 active = active * groups.spread(running)
             selected = choose.select(active, self._priority(s, graph.pair_index, fixed, times))
+            chosen = nonzero_rows(selected)
+            busy = groups.any(chosen)
             # A round without a pair changes nothing, nor does any later one; under compilation it runs all the same.
-            if not (torch.compiler.is_compiling() or coupled or selected.any()):
+            if not (torch.compiler.is_compiling() or coupled or busy.any()):
                 break
-            if ask(selected > 0) or not rounds:
+            if ask(chosen) or not rounds:
                 gate, direction = choose.gate(ask.verdict), choose.direction(ask.verdict)
-            vote, before = selected * gate * direction, s
+                swing = gate * direction
+            vote, before = selected * swing, s
             s = self.step(s, vote, graph.pair_index)
             if coupled:
                 passed = self._support(torch.sigmoid(before), choose.support, graph.pair_index)
                 s = s + passed * running[graph_of(graph)]
             if self.scheduler == "round_robin":
                 times = times + selected
-            rounds_run = torch.where(groups.any(selected > 0), number, rounds_run)
+            rounds_run = torch.where(busy, number, rounds_run)
             rounds.append(Round(graph.pair_index, selected, gate, direction, before, s))
             if self.early_stop:
-                running = running & groups.any(vote != 0)
+                running = running & groups.any(nonzero_rows(vote))
         return s, rounds, rounds_run, running
 
     def _priority(self, s: Tensor, pair_index: Tensor, fixed: Tensor | None, times: Tensor) -> Tensor | None:
         """Which active pairs go first, `[E]` (higher is earlier); None where all of them are arbitrated."""
         if self.unlimited or fixed is not None:
             return fixed
-        p = torch.sigmoid(s)
-        intensity = conflict_intensity(p.index_select(0, pair_index[0]), p.index_select(0, pair_index[1]))
+        intensity = conflict_intensity(*at_ends(torch.sigmoid(s), pair_index))
         return intensity - 3 * times if self.scheduler == "round_robin" else intensity
 
     def step(self, s: Tensor, vote: Tensor, pair_index: Tensor) -> Tensor:
@@ -305,10 +309,7 @@ class CredibilityPropagation(Propagation, MessagePassing):
         Votes are summed before the multiplication: in exact mode they are small integers, so the sum has no rounding and the
         result does not depend on the order of the pairs.
         """
-        vote, size = vote.to(s.dtype), (s.numel(), s.numel())
-        # A message carries its own number, so that only the receivers, the second row, are read.
-        for_a, for_b = (self.propagate(end.expand(2, -1), vote=vote, size=size) for end in pair_index)
-        return s + self.step_size.to(s.dtype) * (for_a - for_b)
+        return s + self.step_size.to(s.dtype) * self.propagate(pair_index, vote=vote.to(s.dtype), size=(s.numel(), s.numel()))
 
     def _support(self, p: Tensor, support: Tensor, pair_index: Tensor) -> Tensor:
         """What the support edges pass on in one round, `[N]`: lambda times the sum of 2 p - 1 over the neighbours."""
@@ -317,8 +318,19 @@ class CredibilityPropagation(Propagation, MessagePassing):
         return self.coupling.to(p.dtype) * passed
 
     def message(self, vote: Tensor) -> Tensor:  # type: ignore[override]
-        """One scalar per directed pair."""
+        """One scalar per pair."""
         return vote
+
+    def aggregate(self, inputs: Tensor, edge_index: Tensor, dim_size: int | None = None) -> Tensor:  # type: ignore[override]
+        """What every claim gains as first end minus what it loses as second; two rows, so that both sums run in parallel. `[N]`."""
+        assert dim_size is not None
+        gained, lost = inputs.new_zeros(2, dim_size).scatter_add(1, edge_index, inputs.expand(2, -1))
+        return gained - lost
+
+
+def nonzero_rows(value: Tensor) -> Tensor:
+    """Where `value [E]` is not zero. A comparison of booleans with a number converts them all, which takes longer than all else."""
+    return value if value.dtype == torch.bool else value != 0
 
 
 class _VerdictCache:
@@ -328,6 +340,7 @@ class _VerdictCache:
         self.graph, self.edges, self.arbitrator = graph, edges, arbitrator
         self.verdict = graph.verdict
         self.unknown = self.verdict[:, 0].isnan()
+        self.complete = not torch.compiler.is_compiling() and not bool(self.unknown.any())
         self.asked = torch.zeros_like(self.unknown)
         self.rationales: dict[int, str] = {}
 
@@ -335,6 +348,8 @@ class _VerdictCache:
         """Whether there are new verdicts."""
         if torch.compiler.is_compiling():
             torch.ops.aten._assert_async.msg(~(selected & self.unknown).any(), "a compiled propagation needs all verdicts in graph.verdict")
+            return False
+        if self.complete:
             return False
         pairs = (selected & self.unknown).nonzero().squeeze(-1)
         if pairs.numel() == 0:

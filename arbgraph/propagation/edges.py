@@ -62,6 +62,11 @@ class PairGroups:
         return value if self.index is None else value.index_select(0, self.index)
 
 
+def at_ends(value: Tensor, pair_index: Tensor) -> Tensor:
+    """`value [N]` of both claims of every pair, `[2, E]`; a gather of two rows runs in parallel, where two selections do not."""
+    return value.expand(2, -1).gather(1, pair_index)
+
+
 def count_within(group: Tensor, groups: int) -> Tensor:
     """Rows per group `[groups]`. Unlike `bincount`, its shape does not depend on data, which compilation needs."""
     return torch.zeros(groups, dtype=torch.long, device=group.device).index_add(0, group, torch.ones_like(group))
@@ -98,9 +103,9 @@ def select_edges(
     first of equals) has probability >= tau_conf. Every contradiction is kept; of the support edges the `support_cap` most similar
     (section 3.3).
     """
-    a, b = graph.pair_index
     kept = graph.relevance >= tau_q
-    alive = kept.index_select(0, a) & kept.index_select(0, b) & (graph.similarity >= tau_sim)
+    kept_a, kept_b = at_ends(kept, graph.pair_index)
+    alive = kept_a & kept_b & (graph.similarity >= tau_sim)
     # Column by column: a maximum over rows of three numbers takes several times as long.
     supports, contradicts, neutral = graph.relation[:, SUPPORT], graph.relation[:, CONTRADICT], graph.relation[:, 2]
     support = alive & (supports >= contradicts) & (supports >= neutral) & (supports >= tau_conf)
