@@ -124,7 +124,7 @@ def load_export(folder: Path, device: torch.device) -> RelationVerifier:
 
     config = read_export(folder)
     check_features(config.features, folder)
-    model, tokenizer = (_load_program if config.format == "onnx" else _load_merged)(folder, config, device)
+    model, tokenizer = _load_program(folder, device) if config.format == "onnx" else load_merged(folder, config)
     try:
         columns = label_columns(dict(enumerate(config.label_order)), str(folder))
         calibration = VerifierCalibration.from_dict(config.calibration)
@@ -147,7 +147,8 @@ def load_export(folder: Path, device: torch.device) -> RelationVerifier:
     )
 
 
-def _load_merged(folder: Path, config: ExportConfig, device: torch.device) -> tuple[nn.Module, Any]:
+def load_merged(folder: Path, config: ExportConfig) -> tuple[nn.Module, Any]:
+    """Network in float32 and tokenizer of a merged folder that `read_export` verified. Raises CheckpointError on an unfit head."""
     from safetensors.torch import load_file
 
     from arbgraph.verifier.backbone import load_backbone, load_config, load_tokenizer
@@ -168,7 +169,7 @@ def _load_merged(folder: Path, config: ExportConfig, device: torch.device) -> tu
     return RelationModel(load_backbone(resolved, base_config), head), load_tokenizer(resolved, base_config)
 
 
-def _load_program(folder: Path, config: ExportConfig, device: torch.device) -> tuple[nn.Module, Any]:
+def _load_program(folder: Path, device: torch.device) -> tuple[nn.Module, Any]:
     from transformers import PreTrainedTokenizerFast
 
     tokens = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))

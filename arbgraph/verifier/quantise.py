@@ -35,7 +35,7 @@ def _blockwise(source: Path, target: Path) -> None:
 
     quantiser = MatMulNBitsQuantizer(onnx.load(str(source)), bits=8, block_size=BLOCK, is_symmetric=True, accuracy_level=4)
     quantiser.process()
-    quantiser.model.save_model_to_file(str(target), False)
+    quantiser.model.save_model_to_file(str(target), False)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 # Fastest first. The head stays in float32: its products are `Gemm` nodes, which neither touches.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -55,6 +56,37 @@ def build_checkpoint(folder: Path, base: Path, *, seed: int = 0, id2label: dict[
     )
     save_checkpoint(folder, config, head=model.head.state_dict(), adapted=encoder, card="# card\n", metrics={"n": 1}, training={"lr": 0.1})
     return model
+
+
+def build_classifier(folder: Path, order: tuple[str, ...], architecture: str = "bert"):
+    """A random pair classifier whose logits have the labels of `order`; returns it and its tokenizer."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    build_tiny_base(folder, architecture=architecture)
+    if architecture == "roberta":  # reads no token types, and puts two separators between the texts
+        _lay_out_as_roberta(folder)
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3, id2label=dict(enumerate(order))).eval()
+    model.save_pretrained(folder)
+    return model, AutoTokenizer.from_pretrained(folder)
+
+
+def _lay_out_as_roberta(folder: Path) -> None:
+    for name in ("tokenizer_config.json", "tokenizer.json"):
+        values = json.loads((folder / name).read_text(encoding="utf-8"))
+        if name == "tokenizer.json":
+            ids = values["added_tokens"]
+            special = {token["content"]: token["id"] for token in ids if token["content"] in ("[CLS]", "[SEP]")}
+            values["post_processor"] = {
+                "type": "RobertaProcessing",
+                "sep": ["[SEP]", special["[SEP]"]],
+                "cls": ["[CLS]", special["[CLS]"]],
+                "trim_offsets": True,
+                "add_prefix_space": False,
+            }
+        else:
+            values |= {"model_input_names": ["input_ids", "attention_mask"], "tokenizer_class": "PreTrainedTokenizerFast"}
+        (folder / name).write_text(json.dumps(values), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from arbgraph.verifier.calibration import combine_orders
 from arbgraph.verifier.model import SegmentHead
 from arbgraph.verifier.relation import load_model
 from arbgraph.verifier.tokens import PairTokenizer
-from tests.verifier.conftest import PAIRS, build_checkpoint, build_tiny_base
+from tests.verifier.conftest import PAIRS, build_checkpoint, build_classifier, build_tiny_base
 
 
 @pytest.fixture
@@ -162,16 +162,12 @@ def test_models_without_token_types(tmp_path: Path) -> None:
     assert not torch.allclose(verifier.directed(PAIRS), verifier.directed([(b, a) for a, b in PAIRS]), atol=1e-5)
 
 
+@pytest.mark.parametrize("architecture", ["bert", "roberta"])
 @pytest.mark.parametrize("order", list(itertools.permutations(["entailment", "contradiction", "neutral"])))
-def test_ready_classifier(tmp_path: Path, tiny_base: Path, order: tuple[str, ...]) -> None:
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    torch.manual_seed(0)
-    model = AutoModelForSequenceClassification.from_pretrained(tiny_base, num_labels=3, id2label=dict(enumerate(order))).eval()
-    model.save_pretrained(tmp_path / "nli")
-    tokenizer = AutoTokenizer.from_pretrained(tiny_base)
-    tokenizer.save_pretrained(tmp_path / "nli")
+def test_ready_classifier(tmp_path: Path, order: tuple[str, ...], architecture: str) -> None:
+    model, tokenizer = build_classifier(tmp_path / "nli", order, architecture)
     verifier = RelationVerifier.load(tmp_path / "nli")
+    assert ("token_type_ids" in verifier.tokenizer.inputs) == (architecture == "bert")
     with torch.inference_mode():
         raw = model(**tokenizer(*map(list, zip(*PAIRS, strict=True)), padding=True, return_tensors="pt")).logits
     columns = [order.index(name) for name in ("entailment", "contradiction", "neutral")]
