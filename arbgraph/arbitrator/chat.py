@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
@@ -43,6 +43,11 @@ class ChatArbitrator:
         self.chat, self.context_tokens, self.max_tokens = chat, context_tokens, max_tokens
         self.failures: list[Failed] = []
         self.left_out = 0
+
+    def describe(self) -> dict[str, Any]:
+        """Model, prompt and budgets."""
+        budgets = {"context_tokens": self.context_tokens, "max_tokens": self.max_tokens}
+        return {"name": f"chat:{self.chat.name}", **self.chat.identity(), "prompt": ARBITRATION.name, **budgets}
 
     def arbitrate(self, graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradiction: Tensor) -> Verdicts:
         """Verdicts for all pairs at once, `[C, 3]` float64, each with the model's reason."""

@@ -44,12 +44,17 @@ def complete(chat: ChatModel, prompts: Sequence[Messages], schema: type[Value] |
     for row, reply in zip(again, second, strict=True):
         chat.counts["retried_longer" if _kind(problems[row]) == "truncated" else "repaired"] += 1
         tries[row].append(reply)
-        problems[row] = _read(reply, schema)
+        problems[row] = _still(problems[row], reply) if isinstance(reply, Failed) else _read(reply, schema)
     done = {m: _completion(chat, m, got, outcome) for m, got, outcome in zip(distinct, tries, problems, strict=True)}
     return [done[messages] for messages in prompts]
 
 
 SECOND_TRY = frozenset({"truncated", "malformed", "invalid", "empty"})
+
+
+def _still(problem: Any, failed: Failed) -> Problem:
+    """The problem of the first reply, which the second try could not mend."""
+    return Problem(problem.kind, f"{problem.detail}; a second try failed: {failed.reason}")
 
 
 def _kind(outcome: Any) -> str:
@@ -155,11 +160,10 @@ def _completion(chat: ChatModel, messages: Messages, tries: list[Reply | Failed]
     chat.counts["prompt_tokens"] += prompt_tokens
     chat.counts["completion_tokens"] += completion_tokens
     chat.counts["replies_without_usage"] += sum(reply.completion_tokens is None for reply in replies)
-    last = tries[-1]
-    text, finish = (last.text, last.finish) if isinstance(last, Reply) else ("", None)
+    text, finish = (replies[-1].text, replies[-1].finish) if replies else ("", None)
     failure = None
     if isinstance(outcome, Problem):
-        raw = last.raw if isinstance(last, Failed) else text
+        raw = text or "".join(reply.raw for reply in tries if isinstance(reply, Failed))
         failure = Failed(stage=messages.stage, reason=f"{outcome.kind}: {outcome.detail}", raw=_storable(raw[:RAW_KEPT]))
         chat.counts["failed"] += 1
         chat.counts[f"failed_{outcome.kind}"] += 1

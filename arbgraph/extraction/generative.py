@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -103,6 +104,11 @@ class GenerativeExtractor:
         self.chat, self.chunk_tokens, self.before_tokens = chat, chunk_tokens, before_tokens
         self.max_tokens, self.max_claim_words, self.max_sentence_chars = max_tokens, max_claim_words, max_sentence_chars
 
+    def describe(self) -> dict[str, Any]:
+        """Model, prompt and budgets."""
+        budgets = {"chunk_tokens": self.chunk_tokens, "before_tokens": self.before_tokens, "max_tokens": self.max_tokens}
+        return {"name": f"chat:{self.chat.name}", **self.chat.identity(), "prompt": EXTRACTION.name, **budgets}
+
     def extract(self, batches: Sequence[Sequence[Document]]) -> list[Extraction]:
         """One `Extraction` per query; all chunks of all queries go to the model in one batch."""
         found = [_Found() for _ in batches]
@@ -145,8 +151,9 @@ class GenerativeExtractor:
         return _Chunk(document, tuple(units[first:last]), before)
 
     def _units(self, text: str) -> list[tuple[int, int]]:
-        """Spans of sentences, each within the budget."""
-        spans = [(run.text.starts[0], run.text.ends[-1]) for run in split(MappedText.of(text), self.max_sentence_chars)]
+        """Spans of sentences with at least one letter or digit, each within the budget."""
+        runs = split(MappedText.of(text), self.max_sentence_chars)
+        spans = [(run.text.starts[0], run.text.ends[-1]) for run in runs if any(map(str.isalnum, run.text.text))]
         return [part for span in spans for part in self._bounded(text, *span)]
 
     def _bounded(self, text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -56,6 +57,11 @@ class GenerativeWriter(ExtractiveWriter):
         super().__init__(sentences, disputes=disputes)
         self.chat, self.claim_tokens, self.max_tokens = chat, claim_tokens, max_tokens
         self.failures: list[Failed] = []
+
+    def describe(self) -> dict[str, Any]:
+        """Model, prompt and budgets."""
+        budgets = {"sentences": self.sentences, "claim_tokens": self.claim_tokens, "max_tokens": self.max_tokens}
+        return {"name": f"chat:{self.chat.name}", **self.chat.identity(), "prompt": WRITING.name, **budgets}
 
     def write(self, arbitrations: Sequence[Arbitration]) -> list[Answer]:
         """One answer per arbitration, all asked in one batch; it abstains when no claim is validated or bears on the query."""

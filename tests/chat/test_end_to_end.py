@@ -112,3 +112,12 @@ def test_a_killed_run_over_many_questions_resumes_without_a_repeated_call(encode
     assert len(asked) == len(set(asked))
     assert len(first.asked) == 61
     assert second.asked
+
+
+def test_every_stage_says_which_model_and_prompt_decide_its_results():
+    chat = ScriptedChat(script)
+    stages = [GenerativeExtractor(chat), ChatVerifier(chat), ChatArbitrator(chat), GenerativeWriter(chat)]
+    described = [stage.describe() for stage in stages]
+    assert [each["prompt"] for each in described] == ["extraction/1", "relation/1", "arbitration/1", "writing/1"]
+    assert all(each["name"] == "chat:scripted" and each["revision"] == "1" for each in described)
+    assert json.dumps(described)

@@ -131,6 +131,16 @@ def test_refusals_and_backend_failures_get_no_second_try():
     assert len(chat.asked) == 1
 
 
+def test_a_second_try_that_the_backend_refuses_leaves_the_first_problem():
+    cut = Reply('{"winner"', "length", 10, 50)
+    (done,), chat = complete(cut, Failed(stage="x", reason="exceeds the context"))
+    assert done.failure.reason.startswith("truncated: the reply was cut")
+    assert done.failure.reason.endswith("a second try failed: exceeds the context")
+    assert (done.failure.raw, done.finish) == ('{"winner"', "length")
+    assert chat.counts["failed_truncated"] == 1
+    assert chat.counts["failed_backend"] == 0
+
+
 def test_an_empty_reply_is_repaired_without_an_empty_turn():
     (done,), chat = complete("  ", GOOD)
     assert done.value is not None

@@ -140,6 +140,14 @@ def test_a_document_that_yields_nothing_is_listed():
     assert found.failures == (Failed(stage="extraction", reason="document 'lakes' yields no claim", raw=LONG.text[:200]),)
 
 
+@pytest.mark.parametrize("text", ["\u200b", "...", "--- *** ---\n\u2028"])
+def test_a_document_without_words_costs_no_call_and_is_listed(text):
+    reader = extractor(lambda request: pytest.fail("nothing to read"))
+    (found,) = reader.extract([[Document(id="d", text=text)]])
+    assert found.claims == ()
+    assert found.counts["documents_without_claims"] == 1
+
+
 def test_a_chunk_whose_reply_is_too_long_is_halved_until_it_fits():
     def script(request):
         passage = sentences_of(block(request.messages, "passage"))
