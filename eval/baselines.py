@@ -145,7 +145,7 @@ class Baselines:
         train: Sequence[str] = (),
         root: str | Path = ".",
         columns: Mapping[str, str] | None = None,
-        limit: int = 400,
+        limit: int = 250,
         train_limit: int = 4000,
     ) -> None:
         self.names = [name for name in BASELINES if name in names]

@@ -226,6 +226,7 @@ def run(
     sets = read_sets(data, root=root, limit=limit, columns=columns)
     rules = None
     if names := baseline_names(baselines or []):
+        progress_line(f"baselines: {', '.join(names)}")
         rules = Baselines(names, sets, train=train or [], root=root, columns=columns)
     verifier, *rest = (
         RelationVerifier.load(path, batch_size=batch_size, precision=precision) for path in (folder, *map(find_checkpoint, compare or []))
