@@ -8,9 +8,10 @@ the share of its best-scored values that is true, so a tie among two values of w
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,9 @@ class DataSet:
 
 def load_set(folder: Path) -> DataSet:
     """Raises InputError on files that cannot be read or hold no truth for any item."""
-    columns = Columns()
-    rows = read_rows(folder / "claims.csv.gz", columns)
-    normalised = _has_column(folder / "claims.csv.gz", "value_norm")
-    if normalised:
-        columns = Columns(value="value_norm")
-        rows = read_rows(folder / "claims.csv.gz", columns)
+    claims = folder / "claims.csv.gz"
+    columns = Columns(value="value_norm" if _has_column(claims, "value_norm") else "value")
+    rows = read_rows(claims, columns)
     truth = read_rows(folder / "truth.csv.gz", columns, truth=True)
     kinds = KINDS.get(folder.name)
     asserted = build_table(rows, truth, kinds=kinds)
@@ -75,10 +73,11 @@ def load_set(folder: Path) -> DataSet:
 
 
 def _has_column(path: Path, name: str) -> bool:
-    import gzip
-
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        return name in file.readline().strip().split(",")
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            return name in file.readline().strip().split(",")
+    except (OSError, EOFError):
+        return False  # The reader that comes next says what is wrong with the file.
 
 
 # Methods without labels
@@ -92,7 +91,7 @@ def rival_shares(data: DataSet) -> tuple[dict[str, Tensor], list[str]]:
             found[name], settled = _rival(data.asserted, name)
             unsettled += [] if settled else [name]
     if not data.categorical:
-        similar = build_table_like(data)
+        similar = with_partial_agreement(data.asserted)
         found["truthfinder, similar values support"], settled = _rival(similar, "truthfinder")
         unsettled += [] if settled else ["truthfinder, similar values support"]
     return found, unsettled
@@ -105,13 +104,12 @@ def _rival(table: ClaimTable, name: str) -> tuple[Tensor, bool]:
     return correct_share(table, trace.p), bool(trace.converged.all())
 
 
-def build_table_like(data: DataSet) -> ClaimTable:
-    """The asserted values with partial agreement, labels included."""
-    plain = data.asserted
-    graph: EvidenceGraph = plain.graph.clone()
+def with_partial_agreement(table: ClaimTable) -> ClaimTable:
+    """The table with similar values supporting each other, as `build_table(partial_agreement=True)` makes it."""
+    graph: EvidenceGraph = table.graph.clone()
     certainty = 1 - graph.relation[:, 2]
     graph.relation = torch.stack([graph.similarity * certainty, (1 - graph.similarity) * certainty, 1 - certainty], dim=-1)
-    return ClaimTable(graph, plain.items, plain.sources, plain.item, plain.value, plain.kinds, plain.labelled)
+    return replace(table, graph=graph)
 
 
 def with_vote_prior(graph: EvidenceGraph) -> EvidenceGraph:
@@ -199,12 +197,16 @@ def _labels(data: DataSet) -> tuple[np.ndarray, dict[int, int]]:
 # Learned
 
 
-def learned_shares(table: ClaimTable, folds: Sequence[Tensor], use_labels: bool) -> tuple[Tensor, list[dict[str, Any]]]:
-    """Correct share `[I]` of every item by the fit that did not see its label, and what every fit chose."""
+def learned_shares(table: ClaimTable, folds: Sequence[Tensor], use_labels: bool, **options: Any) -> tuple[Tensor, list[dict[str, Any]]]:
+    """Correct share `[I]` of every item by the fit that did not see its label, and what every fit chose.
+
+    `options` go to `fit_source_trust`.
+    """
     together, chosen = torch.zeros(len(table.items), dtype=torch.float64), []
     for part in folds:
         train = table.labelled & ~part
-        fit = fit_source_trust(table, train, use_labels=use_labels, folds=5 if int(train.sum()) < MANY_LABELS else 3)
+        settings = {"folds": 5 if int(train.sum()) < MANY_LABELS else 3, **options}
+        fit = fit_source_trust(table, train, use_labels=use_labels, **settings)
         score = score_table(table, fit.layer, train if use_labels else None)
         together[part] = correct_share(table, score)[part]
         chosen.append({"structure": fit.structure.name, "layer": fit.layer.extra_repr(), "tried": fit.tried})
@@ -221,8 +223,8 @@ def paired_interval(ours: Tensor, theirs: Tensor, seed: int = 0) -> tuple[float,
     return float(difference.mean()), float(low), float(high)
 
 
-def evaluate(data: DataSet, folds: int = 5, seed: int = 0, log: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """All numbers of one set."""
+def evaluate(data: DataSet, folds: int = 5, seed: int = 0, log: Callable[[str], None] = lambda _: None, **options: Any) -> dict[str, Any]:
+    """All numbers of one set; `options` go to `fit_source_trust`."""
     table = data.asserted
     parts = split_items(table.labelled, folds, seed)
     shares, unsettled = rival_shares(data)
@@ -230,8 +232,8 @@ def evaluate(data: DataSet, folds: int = 5, seed: int = 0, log: Callable[[str], 
     shares |= crowd_kit_shares(data, parts)
     log(f"{data.name}: crowd-kit done")
     shares[OURS[0]] = correct_share(data.complete, score_table(data.complete, SourceTrust()))
-    shares[OURS[1]], scalars = learned_shares(data.complete, parts, use_labels=False)
-    shares[OURS[2]], chosen = learned_shares(data.complete, parts, use_labels=True)
+    shares[OURS[1]], scalars = learned_shares(data.complete, parts, use_labels=False, **options)
+    shares[OURS[2]], chosen = learned_shares(data.complete, parts, use_labels=True, **options)
     log(f"{data.name}: learned done")
     of = {name: share[table.labelled] for name, share in shares.items()}
     accuracy = {name: float(share.mean()) for name, share in of.items()}
@@ -281,35 +283,33 @@ def main(data: str, sets: list[str] | None = None, folds: int = 5, seed: int = 0
 def _print(console: Any, results: Sequence[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    table = Table(
-        "set", "items", "plurality", "ties to first", "one-coin", "DS", "DS + labels", "best rival", "", title="accuracy on held-out items"
-    )
-    for column in ("untrained", "scalars", "learned", "minus plurality", "minus best rival"):
+    table = Table("set", "items", "plurality", "to first", "best rival", title="accuracy on held-out items")
+    for column in (*(name.removeprefix("ArbGraph, ") for name in OURS[1:]), "learned - plurality", "learned - best rival"):
         table.add_column(column)
     for row in results:
         a = row["accuracy"]
-        cells = [a.get(f"crowd-kit {name}") for name in ("one-coin", "Dawid-Skene", "Dawid-Skene + labels")]
+        differences = (row[f"learned_minus_{other}"] for other in ("plurality", "best_rival"))
         table.add_row(
             row["set"].removeprefix("td_"),
             str(row["items"]),
             f"{a['majority']:.3f}",
             f"{row['plurality_ties_to_first_row']:.3f}",
-            *("-" if cell is None else f"{cell:.3f}" for cell in cells),
-            f"{a[row['best_rival']]:.3f}",
-            row["best_rival"],
-            *(f"{a[name]:.3f}" for name in OURS),
-            *("{:+.3f} [{:+.3f}, {:+.3f}]".format(*row[f"learned_minus_{other}"]) for other in ("plurality", "best_rival")),
+            f"{a[row['best_rival']]:.3f} {row['best_rival'].removeprefix('crowd-kit ')}",
+            *(f"{a[name]:.3f}" for name in OURS[1:]),
+            *("{:+.3f} \\[{:+.3f}, {:+.3f}]".format(*values) for values in differences),
         )
     console.print(table)
-    methods = [name for name in results[0]["accuracy"] if all(name in row["accuracy"] for row in results)]
-    means = Table("method", f"mean over {len(results)} sets", *(row["set"].removeprefix("td_") for row in results))
-    for name in sorted(methods, key=lambda name: -sum(row["accuracy"][name] for row in results)):
-        values = [row["accuracy"][name] for row in results]
-        marks = ["*" if name in row["unsettled"] else "" for row in results]
-        means.add_row(name, f"{np.mean(values):.3f}", *(f"{v:.3f}{m}" for v, m in zip(values, marks, strict=True)))
+    means = Table("method", "mean", *(row["set"].removeprefix("td_").removeprefix("crowd_").removeprefix("snow_") for row in results))
+    everywhere = {name for name in results[0]["accuracy"] if all(name in row["accuracy"] for row in results)}
+    names = sorted(dict.fromkeys(name for row in results for name in row["accuracy"]))
+    for name in sorted(names, key=lambda name: -np.mean([row["accuracy"].get(name, 0) for row in results])):
+        cells = [f"{row['accuracy'][name]:.3f}{'*' * (name in row['unsettled'])}" if name in row["accuracy"] else "-" for row in results]
+        mean = f"{np.mean([row['accuracy'][name] for row in results]):.3f}" if name in everywhere else "-"
+        means.add_row(name, mean, *cells)
     console.print(means)
     console.print(
-        "* did not converge. DS: Dawid-Skene (crowd-kit). " + ", ".join(USES_LABELS) + ": labels of the other folds are evidence."
+        "to first: plurality with ties to the first row. * did not converge. "
+        f"{' and '.join(USES_LABELS)}: the labels of the other folds are evidence; for the other learned one they fit scalars only."
     )
 
 
