@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arbgraph.independence import claim_sources, is_copied_quote, source_groups
+from arbgraph.independence import claim_sources, copy_agreement, is_copied_quote, source_groups
 from arbgraph.schema import Document, Mention
 
 RUMOUR = "The whole village of Ashby was evacuated after the spill. Hundreds slept in a sports hall while a cloud moved east."
@@ -159,3 +159,16 @@ def test_quotes_are_near_verbatim_from_four_fifths():
 def test_a_mention_of_an_unknown_document_is_an_error():
     with pytest.raises(KeyError, match="ghost"):
         claim_sources([mention("ghost", SENTENCE)], {"a": 0})
+
+
+def test_agreement_of_copies_is_the_share_that_states_the_claim():
+    def mention(document):
+        return Mention(document_id=document, start=0, end=1)
+
+    groups = {"a": 0, "b": 0, "c": 0, "d": 1}
+    copies = {0: 3, 1: 1}
+    assert copy_agreement([mention("a")], groups, copies) == pytest.approx(1 / 3)
+    assert copy_agreement([mention("a"), mention("a"), mention("b")], groups, copies) == pytest.approx(2 / 3)
+    assert copy_agreement([mention("a"), mention("d")], groups, copies) == pytest.approx((1 / 3 + 1) / 2)
+    assert copy_agreement([mention("d")], groups, copies) == 1
+    assert copy_agreement([], groups, copies) == 1

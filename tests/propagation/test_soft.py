@@ -187,6 +187,13 @@ def test_prior_and_coupling_extensions_by_hand():
     layer = CredibilityPropagation(prior_bias=0.1, prior_sources=0.5, prior_relevance=1.0, prior_credibility=2.0)
     expected = [0.1 + 0.5 * math.log(3) + 0.5 + 0.8, 0.1 + 0.5 * math.log(2) + 0.4, 0.1 + 0.5 * math.log(2) + 0.3 - 0.6]
     torch.testing.assert_close(layer.start(graph), torch.tensor(expected, dtype=DOUBLE))
+    # What copies disagree on starts lower; where nothing is known of copies, the weight does nothing.
+    wary = CredibilityPropagation(prior_agreement=2.0)
+    assert torch.equal(wary.start(graph), torch.zeros(3, dtype=DOUBLE))
+    graph.agreement = torch.tensor([1.0, 0.5, 0.25], dtype=DOUBLE)
+    assert torch.equal(wary.start(graph), torch.tensor([0.0, -1.0, -1.5], dtype=DOUBLE))
+    del graph.agreement
+    assert torch.equal(wary.start(graph), torch.zeros(3, dtype=DOUBLE))
     # One round: 0 beats 1; claim 2 supports 0, whose p was 0.5 + x at the start, and the other way round.
     coupled = CredibilityPropagation(rounds=1, coupling=2.0, prior_bias=1.0)(graph)
     lift = 2.0 * (2 / (1 + math.exp(-1)) - 1)
