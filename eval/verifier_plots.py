@@ -57,7 +57,7 @@ def _grid(
     figure, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, layout="constrained")
     for axis, one in zip(axes.flat, scores, strict=False):
         panel(axis, one)
-        axis.set_title(one.name, fontsize=9)
+        axis.set_title(one.name, fontsize=9, pad=16 if legend else 6)
         axis.tick_params(labelsize=7)
         axis.set_box_aspect(1)
     for axis in axes.flat[len(scores) :]:
@@ -120,5 +120,6 @@ def _risk_coverage(axis: Any, one: SetScores) -> None:
 
 
 def _note(axis: Any, row: int, text: str, color: str) -> None:
-    back = {"facecolor": "w", "edgecolor": "none", "alpha": 0.8, "pad": 1}
-    axis.text(0.05, 0.94 - 0.1 * row, text, color=color, fontsize=7, transform=axis.transAxes, va="top", bbox=back, zorder=4)
+    # Between title and panel, one at each side, where no curve runs.
+    place = {"ha": "left", "x": 0.0} if row == 0 else {"ha": "right", "x": 1.0}
+    axis.text(**place, y=1.025, s=text, color=color, fontsize=7.5, transform=axis.transAxes, va="bottom")
