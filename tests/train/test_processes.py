@@ -96,18 +96,3 @@ def test_the_fsdp_configuration_is_complete() -> None:
     assert {kind.__name__ for kind in strategy.kwargs["auto_wrap_policy"]._module_classes} == {"LlamaDecoderLayer"}
     assert config["trainer"]["use_distributed_sampler"] is False
     assert config["trainer"].get("gradient_clip_val") is None  # Lightning cannot clip the norm of sharded gradients
-
-
-def test_the_fsdp_configuration_parses_as_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lightning.pytorch.cli import LightningArgumentParser
-
-    from train.data.pairs import VerifierData
-    from train.verifier_module import VerifierModule
-
-    config = yaml.safe_load((CONFIGS / "fsdp_large.yaml").read_text(encoding="utf-8"))
-    parser = LightningArgumentParser()
-    parser.add_lightning_class_args(VerifierModule, "model")
-    parser.add_lightning_class_args(VerifierData, "data")
-    parsed = parser.parse_object({"model": config["model"], "data": config["data"]})
-    assert parsed.model.lora.r == config["model"]["lora"]["r"]
-    assert len(parsed.data.train) == len(config["data"]["train"])

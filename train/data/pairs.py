@@ -283,9 +283,6 @@ class VerifierData(L.LightningDataModule):
         self.dev_pairs: list[list[LabelledPair]] = []
         self.test_pairs: list[list[LabelledPair]] = []
 
-    def prepare_data(self) -> None:
-        """Nothing: every process reads the sets itself, and `datasets` locks its cache."""
-
     def setup(self, stage: str | None = None) -> None:
         """Reads what the stage needs, once, and reports what was dropped. Raises ValueError when the stage has no sets."""
         stage = None if stage is None else str(getattr(stage, "value", stage))
