@@ -154,6 +154,7 @@ def _put_in(encoder: Any, merged: Path, precision: Any) -> None:
         return {"scores": network(features)}
 
     module.preprocess, module.forward = preprocess, forward
+    network.config = module.model.config
     module.model = network  # so that the classifier that stood there is freed
 
 
