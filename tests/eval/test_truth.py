@@ -15,7 +15,6 @@ from arbgraph.propagation.trust_fit import correct_share, fit_source_trust, know
 from arbgraph.tables import Row, build_table
 from eval.truth import OURS, evaluate, first_listed, load_set, main, paired_interval, with_vote_prior
 
-
 QUICK = {"folds": 2, "steps": 3, "rounds": ()}
 
 
