@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def few_shot_files(data: Path, out: Path) -> dict[str, str]:
     for part, rows in parts.items():
         path = out / "healthver_few" / f"{part}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        path.write_text("".join(dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
         paths[part] = str(path.resolve())
     return paths
 
@@ -189,32 +189,34 @@ def main(
     epochs: tuple[int, ...] = (4, 2, 1),
     limit: int = 500,
     few_shot: bool = True,
-    json_file: str | None = None,
+    json: str | None = None,
 ) -> None:
     """Prints the table of gains and forgetting.
 
     Args:
         data: folder with covid_fact, healthver, vitaminc, cad_nli and semi_auto_wiki.
         checkpoint: the verifier to start from.
-        out: folder for configurations, logs and checkpoints of every run.
+        out: folder for configurations, logs and checkpoints of every run, and the table as Markdown (`table.md`).
         rows: domain rows of the learning curve.
         epochs: passes over them, one number per entry of `rows`.
         limit: at most this many test pairs of each set, evenly spaced.
         few_shot: also adapt to healthver.
-        json_file: also write everything to this file.
+        json: also write everything to this file.
     """
     if len(rows) != len(epochs):
         raise SystemExit(f"--rows has {len(rows)} numbers and --epochs {len(epochs)}; give one number of epochs for each")
     results = run(Path(data).resolve(), checkpoint, Path(out), rows, epochs, limit, few_shot)
     table = Table(title=f"macro-F1 (accuracy) on test pairs, evidence read first; {results['hardware']}, {results['date']}")
-    names = [f"{name} ({count})" for name, count in results["pairs"].items()]
-    for name in ("adapted to", "rows", "replay", *names, "CPU seconds"):
+    header = ["adapted to", "rows", "replay", *(f"{name} ({count})" for name, count in results["pairs"].items()), "CPU seconds"]
+    for name in header:
         table.add_column(name, justify="left" if name in ("adapted to", "replay") else "right")
     for row in results["rows"]:
         table.add_row(*shown(row))
     console.print(table)
-    if json_file:
-        Path(json_file).write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    lines = [header, ["---"] * len(header), *(shown(row) for row in results["rows"])]
+    (Path(out) / "table.md").write_text("".join(f"| {' | '.join(line)} |\n" for line in lines), encoding="utf-8")
+    if json:
+        Path(json).write_text(dumps(results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
