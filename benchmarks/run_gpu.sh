@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # On a machine with a CUDA device: the tests marked `gpu`, equality with the CPU at size, and the propagation benchmark.
 #
-#     benchmarks/run_gpu.sh [FOLDER]      results as JSON; FOLDER is $OUT, or benchmarks/results, by default
+#     benchmarks/run_gpu.sh [FOLDER]      results as JSON; FOLDER is $OUT, or outputs/gpu, by default
 #
 # Uses the Python given by $PYTHON, else .venv, else python3, with what is installed there; needs no network. Takes under five
 # minutes. Without a CUDA device it says so and ends with status 0; it ends with status 1 where a check fails.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-folder=${1:-${OUT:-benchmarks/results}}
+folder=${1:-${OUT:-outputs/gpu}}
 python=${PYTHON:-}
 [ -n "$python" ] || { [ -x .venv/bin/python ] && python=.venv/bin/python || python=python3; }
 export HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false PYTHONUNBUFFERED=1

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.propagation.edges import Edges, at_ends, count_within, graph_of, num_graphs, rank_within
+from arbgraph.propagation.edges import Edges, at_ends, count_within, graph_of, num_graphs, rank_within, where_both
 from arbgraph.propagation.relaxation import GATES, SELECTIONS
 from arbgraph.schema import CONTRADICT, SUPPORT
 
@@ -55,8 +55,7 @@ class HardChoices:
 
     def active(self, s: Tensor) -> Tensor:
         """Contradictions between two claims that are both still credible (strict), `[E]`."""
-        credible_a, credible_b = at_ends(s > self.threshold, self.graph.pair_index)
-        return self.edges.contradiction & credible_a & credible_b
+        return where_both(s > self.threshold, self.edges.contradiction, self.graph.pair_index)
 
     def select(self, active: Tensor, priority: Tensor | None) -> Tensor:
         """The `budget` active pairs of highest priority in every graph, `[E]`; all of them without a priority."""

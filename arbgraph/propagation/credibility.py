@@ -283,7 +283,8 @@ class CredibilityPropagation(Propagation, MessagePassing):
             if ask(chosen) or not rounds:
                 gate, direction = choose.gate(ask.verdict), choose.direction(ask.verdict)
                 swing = gate * direction
-            vote, before = selected * swing, s
+            # Bytes times bytes: a product of booleans and numbers converts both.
+            vote, before = (selected.view(torch.int8) if selected.dtype == torch.bool else selected) * swing, s
             s = self.step(s, vote, graph.pair_index)
             if coupled:
                 passed = self._support(torch.sigmoid(before), choose.support, graph.pair_index)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
-from arbgraph.schema import CONTRADICT, SUPPORT
+from arbgraph.schema import CONTRADICT, NEUTRAL, SUPPORT
 
 CapScope = Literal["graph", "node"]
 
@@ -67,6 +67,15 @@ def at_ends(value: Tensor, pair_index: Tensor) -> Tensor:
     return value.expand(2, -1).gather(1, pair_index)
 
 
+def where_both(flag: Tensor, pairs: Tensor, pair_index: Tensor) -> Tensor:
+    """Those of `pairs [E]`, boolean, whose claims both have the `flag [N]`. Where all claims have it, as is common, no gather is needed;
+    it takes longer than all else."""
+    if not torch.compiler.is_compiling() and bool(flag.all()):
+        return pairs
+    a, b = at_ends(flag, pair_index)
+    return pairs & a & b
+
+
 def count_within(group: Tensor, groups: int) -> Tensor:
     """Rows per group `[groups]`. Unlike `bincount`, its shape does not depend on data, which compilation needs."""
     return torch.zeros(groups, dtype=torch.long, device=group.device).index_add(0, group, torch.ones_like(group))
@@ -104,12 +113,12 @@ def select_edges(
     (section 3.3).
     """
     kept = graph.relevance >= tau_q
-    kept_a, kept_b = at_ends(kept, graph.pair_index)
-    alive = kept_a & kept_b & (graph.similarity >= tau_sim)
+    alive = where_both(kept, graph.similarity >= tau_sim, graph.pair_index)
     # Column by column: a maximum over rows of three numbers takes several times as long.
-    supports, contradicts, neutral = graph.relation[:, SUPPORT], graph.relation[:, CONTRADICT], graph.relation[:, 2]
-    support = alive & (supports >= contradicts) & (supports >= neutral) & (supports >= tau_conf)
-    contradiction = alive & (contradicts > supports) & (contradicts >= neutral) & (contradicts >= tau_conf)
+    supports, contradicts, neutral = (graph.relation[:, label] for label in (SUPPORT, CONTRADICT, NEUTRAL))
+    least, contradicted = torch.maximum(neutral, torch.as_tensor(tau_conf, dtype=neutral.dtype)), contradicts > supports
+    support = alive & ~contradicted & (supports >= least)
+    contradiction = alive & contradicted & (contradicts >= least)
     within = support & _within_cap(graph, support, support_cap, support_cap_scope)
     return Edges(kept, within, contradiction, support & ~within)
 
