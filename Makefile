@@ -1,6 +1,7 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
+DATA ?= data
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 export TOKENIZERS_PARALLELISM := false
@@ -22,7 +23,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) install -q -c constraints.txt -e '.[offline,train,eval,dev]'
+	$(PIP) install -q -c constraints.txt -e '.[offline,llm,train,eval,export,bench,dev]'
 	@touch $@
 
 demo: $(VENV)/.core ## install and arbitrate the shipped example
@@ -43,11 +44,16 @@ format: $(VENV)/.dev ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-train-verifier: $(VENV)/.dev ## train the relation verifier with the shipped recipe
-	$(BIN)/python -m train.verifier fit --config configs/train/verifier/minilm_lora.yaml
+train-verifier: $(VENV)/.dev ## train the relation verifier with the shipped recipe (DATA=folder)
+	$(BIN)/python -m train.data.conflicts --config configs/train/conflicts/default.yaml --data $(DATA) --out $(DATA)/conflicts
+	$(BIN)/python -m train.data.neighbours --documents $(DATA)/multihop_train/hotpotqa.jsonl.gz --pairs 6000 --out $(DATA)/conflicts/neighbours.jsonl.gz
+	$(BIN)/python -m train.verifier fit --config configs/train/verifier/minilm_conflicts.yaml --data.root $(DATA) --model.output outputs/verifier-minilm-conflicts
+	$(BIN)/python -m train.verifier fit --config configs/train/verifier/minilm_general.yaml --data.root $(DATA)
 
 bench: $(VENV)/.dev ## speed and memory against named peers
 	$(BIN)/python -m benchmarks.pair_mining
+	$(BIN)/python -m benchmarks.propagation
+	$(BIN)/python -m benchmarks.verifier
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
