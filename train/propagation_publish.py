@@ -20,7 +20,9 @@ LAYER_LIMITS = """\
 - Fitted on graphs of this project's extractor, encoder and verifier; with others, fit again (minutes on a CPU).
 - The labels say which claims are valid for a question. Scores are fitted to those sets and are no probabilities of truth elsewhere.
 - It weighs what the documents say. Where most independent sources are wrong, so is it.
-- Few conflicts have labels: read the cross-validated numbers with their claim counts, not the training ones."""
+- Few conflicts have labels, and a weight can follow a chance of the sets: a negative weight of the number of sources, say, does not
+  mean that support harms. Where most conflicted claims are valid, accepting everything is hard to beat in F1.
+- Read the cross-validated numbers with their claim counts, not the training ones."""
 
 ARBITRATOR_LIMITS = """\
 - It sees the graph and no text: what a claim says, and whether a source is a good one, reaches it through the features only.
@@ -58,11 +60,11 @@ def publish_propagation(
         "| parameter | start | fitted | |",
         "|---|---|---|---|",
         *(
-            f"| {name} | {_number(start.get(name, 0.0))} | {_number(fitted[name])} | {'learned' if name in learned else 'grid'} |"
+            f"| {name} | {_setting(start.get(name, 0.0))} | {_setting(fitted[name])} | {'learned' if name in learned else 'grid'} |"
             for name in dict.fromkeys((*learned, *changed))
         ),
         "",
-        "All others are those of the start: " + ", ".join(f"{n} {_number(fitted[n])}" for n in DISCRETE if n not in changed) + ".",
+        "All others are those of the start: " + ", ".join(f"{n} {_setting(fitted[n])}" for n in DISCRETE if n not in changed) + ".",
         "",
         "## Recipe",
         "",
@@ -172,6 +174,10 @@ def _verdicts(metrics: Mapping[str, Any]) -> list[str]:
         " of at least 0.5.",
         "",
     ]
+
+
+def _setting(value: Any) -> str:
+    return "none" if value is None else _number(value)
 
 
 def _number(value: Any) -> str:
