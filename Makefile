@@ -23,7 +23,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) install -q -c constraints.txt -e '.[offline,llm,train,eval,export,bench,dev]'
+	$(PIP) install -q -c constraints.txt -e '.[offline,llm,train,eval,onnx,bench,dev]'
 	@touch $@
 
 demo: $(VENV)/.core ## install and arbitrate the shipped example

@@ -39,7 +39,7 @@ def crowd(folder, items=60, seed=0):
 
 def test_learned_trust_finds_the_reliable_source(tmp_path):
     vote = crowd(tmp_path / "td_small")
-    result = evaluate(load_set(tmp_path / "td_small"), 2, **QUICK)
+    result = evaluate(load_set(tmp_path / "td_small"), folds=2, steps=3, rounds=())
     accuracy = result["accuracy"]
     assert accuracy["majority"] == result["plurality_ties_to_first_row"] == pytest.approx(vote)
     assert vote < 0.8
