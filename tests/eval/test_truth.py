@@ -37,6 +37,7 @@ def crowd(folder, items=60, seed=0):
     return sum((v > 2) == bool(t) for v, t in zip(votes, truth, strict=True)) / items
 
 
+@pytest.mark.slow
 def test_learned_trust_finds_the_reliable_source(tmp_path):
     vote = crowd(tmp_path / "td_small")
     result = evaluate(load_set(tmp_path / "td_small"), folds=2, steps=3, rounds=())
