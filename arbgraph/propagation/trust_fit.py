@@ -1,8 +1,9 @@
 """Fits the scalars of `SourceTrust` on the items of a table whose truth is given, and scores tables with it.
 
 The claims of all items are seen, as they are whenever a table is arbitrated; truths are seen of the given items only. Labels
-serve twice: they choose the structure and the scalars by cross-validation among themselves, and (unless `use_labels` is off)
-they stand as known claims, so that a source is trusted for what it got right.
+serve twice: they choose the structure and the scalars, and (unless `use_labels` is off) they stand as known claims, so that a
+source is trusted for what it got right. Then every part of them is scored while only the other parts are known; the scalars are
+the same for all parts, so this is cross-validation of the evidence and not of the scalars.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted layer, with the cross-validated `accuracy` and negative log-likelihood `loss` of every structure tried."""
+    """A fitted layer, with the accuracy and negative log-likelihood, on hidden labels, of every structure `tried`."""
 
     layer: SourceTrust
     structure: Structure
@@ -159,7 +160,7 @@ def fit_source_trust(
     rounds: tuple[int, ...] = (2, 10),
     seed: int = 0,
 ) -> Fit:
-    """Fits every structure, keeps the one of highest cross-validated accuracy (then lowest loss), and tries other numbers of rounds.
+    """Fits every structure, keeps the one of highest accuracy on hidden labels (then lowest loss), and tries other numbers of rounds.
 
     Args:
         train: marks `[I]` of the items whose labels may be used; all labelled ones by default.
