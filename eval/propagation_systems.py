@@ -276,7 +276,16 @@ def _system(name: str, settings: Settings, arbitrator: str, prior: str | None) -
         known = ", ".join(("all", *PROFILES, "accept_all", *PROPAGATIONS))
         raise InputError(f"system {base!r}: neither one of {known}, nor a file or checkpoint ({error})") from None
     label = Path(base).name + (f"@{Path(own).name}" if own else "")
-    return layer_system(label, lambda _: layer, judge, tunable=False, reruns=False)
+    return layer_system(label, lambda t: _accepting_from(layer, t), judge, tunable=True, reruns=True)
+
+
+def _accepting_from(layer: CredibilityPropagation, tau_accept: float | None) -> CredibilityPropagation:
+    if tau_accept is None:
+        return layer
+    other = copy.deepcopy(layer)
+    with torch.no_grad():
+        other.tau_accept.fill_(tau_accept)
+    return other
 
 
 def _with(settings: Settings, tau_accept: float | None) -> Settings:
