@@ -96,15 +96,17 @@ class ArbGraph:
 
     @property
     def models(self) -> dict[str, str]:
-        """Name of the encoder, the verifier, a learned arbitrator and a fitted propagation, each with a hash of what it computes with."""
+        """Names of the encoder, verifier, other stages with a model, fitted propagation, each with a hash of what it computes with."""
         about = self.verifier.describe()
         models = {
             "encoder": f"{self.encoder.resolved.name}@{self.encoder.resolved.sha256[:16]}",
             "verifier": f"{about.get('name', type(self.verifier).__name__)}@{content_id(json.dumps(about, sort_keys=True, default=str))}",
         }
-        if isinstance(self.arbitrator, LearnedEvidenceArbitrator):
-            about = self.arbitrator.describe()
-            models["arbitrator"] = f"{about.get('name', 'learned')}@{content_id(json.dumps(about, sort_keys=True))}"
+        # Stages without a model have nothing to describe.
+        for stage, part in (("extractor", self._extractor), ("arbitrator", self.arbitrator), ("writer", self.writer)):
+            if describe := getattr(part, "describe", None):
+                about = describe()
+                models[stage] = f"{about.get('name', type(part).__name__)}@{content_id(json.dumps(about, sort_keys=True, default=str))}"
         if self._fitted:
             models["propagation"] = f"fitted@{content_id(json.dumps(parameters_of(self.propagation), sort_keys=True))}"
         return models

@@ -9,9 +9,9 @@ A system is one of
 - a `.jsonl` file of scores: out-of-fold or foreign ones, `{"question", "claim", "score", "accepted"}` per line, a claim by id or row.
 
 `SYSTEM@ARBITRATOR` gives one system an arbitrator of its own, else `--arbitrator` decides: `fixed` or a checkpoint.
-With `--tune FILE`, every rival gets the tau_accept with the best F1 on the conflicted claims of that graph set (exact search); profiles
-and checkpoints appear a second time, tuned. With `--tune_folds K` it is chosen within each evaluated set, for every fold of questions on the
-others. `--rival_prior CHECKPOINT` starts the rivals from the fitted prior of a checkpoint in place of the one in the graphs.
+With `--tune FILE`, every rival gets the tau_accept with the best F1 on the conflicted claims of that graph set (exact search);
+profiles and checkpoints appear a second time, tuned. With `--tune_folds K` it is chosen within each evaluated set, for every fold of
+questions on the others. `--rival_prior CHECKPOINT` starts the rivals from the fitted prior of a checkpoint in place of the graphs' own.
 
 Labels that are NaN are left out. A claim is conflicted when it is an end of a contradiction edge in force under the thresholds of the
 `default` profile, for every system alike.

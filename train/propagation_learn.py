@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -161,7 +161,7 @@ def claim_report(data: LabelledGraphs, p: Tensor, accepted: Tensor) -> dict[str,
 
 
 @torch.no_grad()
-def unfitted_reports(data: LabelledGraphs, profiles: Sequence[str] = ("as_released", "default")) -> dict[str, Mapping[str, Any]]:
+def unfitted_reports(data: LabelledGraphs, profiles: Sequence[str] = ("as_released", "default")) -> dict[str, dict[str, dict[str, Any]]]:
     """The same report of accepting everything, and of the settings profiles with the hand-set arbitrator."""
     reports = {"accept everything": claim_report(data, data.batch.prior, torch.ones_like(data.known))}
     for profile in profiles:
