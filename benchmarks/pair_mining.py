@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+
+from benchmarks.memory import peak_kib
 
 THRESHOLD = 0.75
 
@@ -65,11 +66,11 @@ def measure(method: str, rows: int) -> dict[str, float]:
     """Wall and processor seconds, pairs, and peak memory above the start (MiB) of one method, after a warm-up in this process."""
     points = vectors(rows)
     METHODS[method](points[:500])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_kib()
     started, worked = time.perf_counter(), time.process_time()
     pairs = METHODS[method](points)
     seconds, processor = time.perf_counter() - started, time.process_time() - worked
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    memory = (peak_kib() - before) / 1024
     return {"seconds": seconds, "processor": processor, "pairs": pairs, "mebibytes": memory}
 
 

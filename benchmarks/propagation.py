@@ -21,7 +21,6 @@ import json
 import math
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -38,6 +37,7 @@ from rich.table import Table
 
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.credibility import CredibilityPropagation
+from benchmarks.memory import peak_kib
 
 LOOP_CLAIMS = 10_000
 RELATION = (0.1, 0.8, 0.1)
@@ -228,7 +228,7 @@ def measure(case: Case) -> Result:
         elapsed, accepted = timed(run, case.device)
         seconds.append(elapsed)
     processor = (time.process_time() - started) / len(seconds)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_kib() * 1024
     if case.device == "cuda":
         peak = torch.cuda.max_memory_allocated()
     return Result(sorted(seconds)[len(seconds) // 2], processor, setup, peak, accepted)

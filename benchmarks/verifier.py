@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.memory import peak_kib
 
 Pairs = list[tuple[str, str]]
 Run = Callable[[Pairs], Any]
@@ -165,11 +166,11 @@ def measure(method: str, pairs: Pairs, checkpoint: str, folder: Path, logits: Pa
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     run = theirs(method, folder) if "CrossEncoder" in method else ours(method, checkpoint, folder)
     run(WARM_UP)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_kib()
     started, worked = time.perf_counter(), time.process_time()
     found = run(pairs)
     seconds, processor = time.perf_counter() - started, time.process_time() - worked
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_kib()
     logits.write_text(json.dumps(found.float().tolist()), encoding="utf-8")
     return {"seconds": seconds, "processor": processor, "peak_mib": peak / 1024, "peak_above_start_mib": (peak - before) / 1024}
 
