@@ -15,6 +15,7 @@ from arbgraph.graph import NODE_FIELDS, PAIR_FIELDS, EvidenceGraph
 from arbgraph.propagation.credibility import CredibilityPropagation, CredibilityTrace
 from arbgraph.schema import NEUTRAL
 from arbgraph.settings import load_settings
+from eval.metrics.credibility import accepted_set
 from eval.metrics.ranking import auroc
 
 # What propagation and the evidence arbitrators read; text and embeddings stay behind.
@@ -119,15 +120,9 @@ class LabelledGraphs:
         for number in range(len(self.names)):
             rows = self.known & self.conflicted & (self.set_of == number)
             valid = self.label[rows] == 1
-            f1.append(f1_score(trace.accepted[rows], valid))
+            f1.append(accepted_set(trace.accepted[rows], valid)["f1"] or 0.0)
             areas.append(auroc(trace.p[rows].detach(), valid) or 0.5)
         return Criterion(sum(f1) / len(f1), sum(areas) / len(areas), rounds)
-
-
-def f1_score(accepted: Tensor, valid: Tensor) -> float:
-    """F1 of a set of accepted claims, both `[N]` boolean; 0 where nothing is accepted or valid."""
-    hit = int((accepted & valid).sum())
-    return 2 * hit / max(1, int(accepted.sum()) + int(valid.sum()))
 
 
 def _numbers_only(graph: EvidenceGraph) -> EvidenceGraph:

@@ -13,6 +13,7 @@ from torch import Tensor
 from arbgraph.arbitrator import EvidenceArbitrator, LearnedEvidenceArbitrator
 from arbgraph.propagation.credibility import Arbitrator, CredibilityPropagation
 from arbgraph.settings import load_settings
+from eval.metrics.credibility import accepted_set
 from eval.metrics.ranking import auroc
 from train.propagation_arbitrator import (
     ArbitratorSettings,
@@ -21,7 +22,7 @@ from train.propagation_arbitrator import (
     train_arbitrator,
     training_pairs,
 )
-from train.propagation_data import LabelledGraphs, TrainingDataError, f1_score
+from train.propagation_data import LabelledGraphs, TrainingDataError
 from train.propagation_fit import Fit, FitSettings, build, fill_verdicts, fit
 
 Part = Literal["propagation", "arbitrator", "both", "joint"]
@@ -148,13 +149,11 @@ def claim_report(data: LabelledGraphs, p: Tensor, accepted: Tensor) -> dict[str,
         for subset, rows in (("all", data.known), ("conflicted", data.known & data.conflicted)):
             chosen = rows & (data.set_of == number)
             valid, taken = data.label[chosen] == 1, accepted[chosen]
-            hit = int((valid & taken).sum())
+            measured = accepted_set(taken, valid)
             result[f"{name} {subset}"] = {
                 "claims": int(chosen.sum()),
                 "valid": float(valid.double().mean()) if len(valid) else None,
-                "precision": hit / int(taken.sum()) if taken.any() else None,
-                "recall": hit / int(valid.sum()) if valid.any() else None,
-                "f1": f1_score(taken, valid),
+                **{key: measured[key] for key in ("precision", "recall", "f1")},
                 "auroc": auroc(p[chosen], valid),
             }
     return result

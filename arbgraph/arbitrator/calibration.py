@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from arbgraph.minimise import minimise
+
 
 @dataclass(frozen=True)
 class VerdictCalibration:
@@ -51,18 +53,7 @@ def fit_verdict_calibration(scores: Tensor, outcomes: Tensor) -> VerdictCalibrat
         # A weak pull to no calibration keeps the fit finite on data without an error or without an unknown case.
         return -fitted[torch.arange(len(outcomes)), outcomes].mean() + 1e-3 * values.square().sum()
 
+    if not minimise(values, loss):
+        return VerdictCalibration()
     with torch.no_grad():
-        before = float(loss())
-    optimizer = torch.optim.LBFGS([values], lr=0.5, max_iter=200, line_search_fn="strong_wolfe")
-
-    def closure() -> float:
-        optimizer.zero_grad()
-        value = loss()
-        value.backward()
-        return float(value.detach())
-
-    optimizer.step(closure)
-    with torch.no_grad():
-        if not float(loss()) <= before:
-            return VerdictCalibration()
         return VerdictCalibration(float(values[0].clamp(-5, 5).exp()), float(values[1]))

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from arbgraph.minimise import minimise
 from arbgraph.schema import CONTRADICT, NEUTRAL, RELATION_LABELS, SUPPORT
 
 Method = Literal["temperature", "vector"]
@@ -331,16 +332,4 @@ def _minimise(raw: Tensor, calibrated: Callable[[], Tensor], labels: Tensor, wei
     def loss() -> Tensor:
         return -(weights * calibrated()[torch.arange(len(labels)), labels]).sum()
 
-    with torch.no_grad():
-        before = float(loss())
-    optimizer = torch.optim.LBFGS([raw], lr=0.5, max_iter=200, line_search_fn="strong_wolfe")
-
-    def closure() -> float:
-        optimizer.zero_grad()
-        value = loss()
-        value.backward()
-        return float(value.detach())
-
-    optimizer.step(closure)
-    with torch.no_grad():
-        return float(loss()) <= before
+    return minimise(raw, loss)

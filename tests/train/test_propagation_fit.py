@@ -10,7 +10,7 @@ import torch
 from arbgraph.propagation.credibility import CredibilityPropagation
 from arbgraph.propagation.fitted import parameters_of
 from arbgraph.synthetic import SyntheticWorlds, draw_worlds
-from train.propagation_data import LabelledGraphs, TrainingDataError, f1_score
+from train.propagation_data import LabelledGraphs, TrainingDataError
 from train.propagation_fit import Fit, FitSettings, build, descend, fit, score
 
 PLANTED = {
@@ -138,11 +138,6 @@ def test_folds_part_the_questions_of_every_set():
     assert data.folds(3, seed=0) == folds != data.folds(3, seed=1)
     with pytest.raises(TrainingDataError, match="set b: 7 questions do not fill 8 folds"):
         data.folds(8, seed=0)
-
-
-def test_f1_by_hand():
-    assert f1_score(torch.tensor([True, True, False]), torch.tensor([True, False, True])) == 0.5
-    assert f1_score(torch.tensor([False]), torch.tensor([False])) == 0
 
 
 def spoiled(change):
