@@ -154,6 +154,7 @@ class Failed(_Frozen):
     stage: str
     reason: str
     raw: str = ""
+    usage: dict[str, int] = Field(default_factory=dict)
 
 
 class Citation(_Frozen):
@@ -166,13 +167,18 @@ class Citation(_Frozen):
 
 
 class Answer(_Frozen):
-    """The written answer. `abstained` is set when no validated claim bears on the query; `text` then says so."""
+    """The written answer. `abstained` is set when no validated claim bears on the query; `text` then says so.
+
+    `usage` counts what the answer cost (`calls`, `prompt_tokens`, `completion_tokens`) and what was left out on the way; `trace` holds
+    the steps that led to it, in plain JSON values.
+    """
 
     text: str
     short_answers: tuple[str, ...] = ()
     citations: tuple[Citation, ...] = ()
     abstained: bool = False
     usage: dict[str, int] = Field(default_factory=dict)
+    trace: dict[str, Any] = Field(default_factory=dict)
 
 
 class ArbitratedClaim(Claim):
