@@ -77,7 +77,7 @@ _QUALITY: dict[str, tuple[str, str, str, Better, _Range]] = {
     "adaptive_ece": ("calibration error over 15 bins of equal mass", _EMPTY, "Nixon et al., CVPR workshops 2019", "lower", (0.0, 1.0)),
     "maximum_ce": ("largest gap of a bin of equal width", _EMPTY, "Guo et al., ICML 2017", "lower", (0.0, 1.0)),
     "log_loss": ("mean negative log-likelihood in nats, clipped at 1e-6", _EMPTY, _OURS, "lower", (0.0, -math.log(1e-6))),
-    "aurc": ("mean share of invalid claims among the k most credible, over all k", _EMPTY, "Geifman et al., ICLR 2019", "lower", (0.0, 1.0)),
+    "aurc": ("mean share of invalid claims among the k most credible, all k", _EMPTY, "Geifman et al., ICLR 2019", "lower", (0.0, 1.0)),
     "aurc_best": ("the lowest aurc that the labels allow", _EMPTY, "Geifman et al., ICLR 2019", "neither", (0.0, 1.0)),
 }  # fmt: skip
 _ACCEPTED: dict[str, tuple[str, str, Better, _Range]] = {
@@ -100,7 +100,7 @@ def _labelled(items: Sequence[Scored], name: str) -> tuple[torch.Tensor, torch.T
         if valid is not None
     ]
     table = torch.tensor(rows, dtype=torch.float64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    return table[:, 0].contiguous(), table[:, 1].contiguous()
 
 
 def _quality(name: str) -> Callable[[Sequence[Scored]], float | None]:
@@ -138,7 +138,7 @@ def _credibility_rows() -> list[Metric]:
         )
     for name, (definition, undefined, better, (low, high)) in _ACCEPTED.items():
         of_items, needs = _accepted(name), ("accepted", "valid")
-        rows.append(Metric(f"claim_{name}", definition, needs, undefined, _OURS, of_items=of_items, low=low, high=high, better=better))
+        rows.append(Metric(f"accepted_{name}", definition, needs, undefined, _OURS, of_items=of_items, low=low, high=high, better=better))
     about = {"undefined": "", "source": _OURS, "high": math.inf, "better": "neither"}
     rows.append(
         Metric(name="claims_unlabelled", definition="claims left out for want of a label", needs=("valid",), of_items=_unlabelled, **about)
