@@ -128,7 +128,7 @@ class ArbGraph:
         """Arbitrate, validate and write on graphs that were constructed before; a sweep constructs once and concludes often."""
         traces = self.propagate(graphs)
         drafts = [
-            _arbitration(query, graph, trace, counts, failed, self.settings)
+            arbitration_of(query, graph, trace, counts, failed, self.settings)
             for query, graph, trace, counts, failed in zip(queries, graphs, traces, diagnostics, failures, strict=True)
         ]
         answers = self.writer.write(drafts)
@@ -173,9 +173,10 @@ class ArbGraph:
         return self.propagation(batch, self.arbitrator).split(graphs)
 
 
-def _arbitration(
+def arbitration_of(
     query: Query, graph: EvidenceGraph, trace: CredibilityTrace, counts: dict[str, Any], failures: tuple, settings: Settings
 ) -> Arbitration:
+    """What a propagation decided about one query, with what was counted and what failed on the way to its graph."""
     ids = [claim.id for claim in graph.claims]
     groups = dict(zip((d.id for d in graph.documents), graph.document_group.tolist(), strict=True))
     claims = tuple(
