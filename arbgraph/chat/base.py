@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel
@@ -40,11 +40,27 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """That a reply is to be drawn at a temperature above 0; replies to one conversation with different numbers are different draws."""
+
+    temperature: float
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"temperature is {self.temperature}; a draw needs one above 0")
+
+
+@dataclass(frozen=True)
 class Messages:
-    """A conversation, and the id and version of the prompt that it was made from (`extraction/1`)."""
+    """A conversation, and the id and version of the prompt that it was made from (`extraction/1`).
+
+    `sampling` asks for one of several draws, whatever the model's own temperature is; None leaves it to the model.
+    """
 
     turns: tuple[Message, ...]
     prompt: str = "free/1"
+    sampling: Sampling | None = None
 
     @classmethod
     def of(cls, user: str, system: str = "", prompt: str = "free/1") -> Messages:
@@ -59,7 +75,11 @@ class Messages:
 
     def followed_by(self, *turns: Message, prompt: str) -> Messages:
         """The conversation with further turns; `prompt` is added to the prompt's name, so that both versions count."""
-        return Messages((*self.turns, *turns), f"{self.prompt}+{prompt}")
+        return replace(self, turns=(*self.turns, *turns), prompt=f"{self.prompt}+{prompt}")
+
+    def drawn(self, temperature: float, count: int, first: int = 0) -> list[Messages]:
+        """The conversation `count` times, each time for another draw; the draws are numbered from `first`."""
+        return [replace(self, sampling=Sampling(temperature, number)) for number in range(first, first + count)]
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,15 @@ class Completion(Generic[Value]):
     attempts: int
     prompt_tokens: int
     completion_tokens: int
+
+
+def cost_of(*completions: Completion[Any]) -> Counter[str]:
+    """Calls and tokens of completions, as `Answer.usage` counts them."""
+    return Counter(
+        calls=sum(each.attempts for each in completions),
+        prompt_tokens=sum(each.prompt_tokens for each in completions),
+        completion_tokens=sum(each.completion_tokens for each in completions),
+    )
 
 
 class ChatModel(ABC):
@@ -144,6 +173,11 @@ class ChatModel(ABC):
 
         return complete(self, prompts, schema, max_tokens)
 
+    def scoring_cost(self, prompts: Sequence[Messages]) -> Counter[str]:
+        """Calls and tokens of scoring options behind these prompts, as `Answer.usage` counts them."""
+        tokens = sum(self.count_tokens(turn.content) for messages in prompts for turn in messages.turns)
+        return Counter(calls=len(prompts), prompt_tokens=tokens, completion_tokens=0)
+
     def identity(self) -> dict[str, Any]:
         """Model, revision and parameters, as they enter cache keys and diagnostics."""
         return {"model": self.name, "revision": self.revision, "parameters": self.parameters}
@@ -152,6 +186,8 @@ class ChatModel(ABC):
 def request_key(identity: dict[str, Any], messages: Messages, **asked: Any) -> str:
     """A SHA-256 over everything that decides a reply: model, revision, parameters, turns, prompt version, and what was asked."""
     record = {**identity, "prompt": messages.prompt, "turns": [list(turn) for turn in messages.turns], **asked}
+    if messages.sampling is not None:
+        record["sampling"] = [messages.sampling.temperature, messages.sampling.number]
     # Lone surrogates, which broken documents bring, cannot be encoded as UTF-8; ASCII JSON escapes them.
     return hashlib.sha256(json.dumps(record, sort_keys=True, ensure_ascii=True, allow_nan=False).encode("ascii")).hexdigest()
 

@@ -177,6 +177,11 @@ class OpenAIChat(ChatModel):
             body["temperature"] = self.temperature
         if self.seed is not None:
             body["seed"] = self.seed
+        if messages.sampling is not None:
+            # A server without a seed draws anew every time; with one, each draw needs a seed of its own.
+            body["temperature"] = messages.sampling.temperature
+            if self.seed is not None:
+                body["seed"] = self.seed + messages.sampling.number
         return body | ({"extra_body": self.extra} if self.extra else {})
 
     def _format(self, request: Request | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ A prompt is a system turn with the rules and a user turn that holds quoted mater
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arbgraph.chat.base import Message, Messages
 from arbgraph.chat.quoting import Block, code_for, quote
@@ -145,4 +145,4 @@ def repair(messages: Messages, reply: str, fault: str) -> Messages:
         return messages.followed_by(Message("assistant", reply), Message("user", note), prompt=REPAIR.name)
     last = messages.turns[-1]
     turns = (*messages.turns[:-1], Message(last.role, f"{last.content}\n\n{note}"))
-    return Messages(turns, f"{messages.prompt}+{REPAIR.name}")
+    return replace(messages, turns=turns, prompt=f"{messages.prompt}+{REPAIR.name}")

@@ -38,7 +38,7 @@ class TransformersChat(ChatModel):
         device: a torch device; None takes CUDA where there is one. device_map: as in accelerate, for models over several GPUs.
         precision: None is bf16 on CUDA and fp32 elsewhere. In bf16 a reply may depend on its batch; fp32 differs in the last bits.
         batch_size: prompts per forward pass, at most.
-        temperature: 0 is greedy. Above 0 every prompt is sampled alone, from a seed of its own.
+        temperature: 0 is greedy. Above 0 every prompt is sampled alone, from a seed of its own. Messages may ask for draws of their own.
         chat_template: a template for models that have none. template_options: further variables of the template.
         constrain: "auto" uses xgrammar for replies with a schema where it is installed; "never" only validates.
         offline: never touch the network.
@@ -92,7 +92,8 @@ class TransformersChat(ChatModel):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        sampling = {"temperature": self.temperature, "seed": self.seed} if self.temperature > 0 else {"temperature": 0.0}
+        seed = {"seed": self.seed} if self.temperature > 0 or self.seed else {}
+        sampling = {"temperature": max(self.temperature, 0.0), **seed}
         return sampling | {"template": self._template_options, "constraint": "xgrammar" if self._constraint else "none"}
 
     @property
@@ -140,7 +141,7 @@ class TransformersChat(ChatModel):
 
     def generate(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply | Failed]]:
         prompts = [self._encode(self.render(request.messages)) for request in requests]
-        groups: dict[tuple[type[BaseModel] | None, int], list[int]] = {}
+        groups: dict[tuple[type[BaseModel] | None, int, float], list[int]] = {}
         for row, request in enumerate(requests):
             needed = len(prompts[row]) + request.max_tokens
             if self.context is not None and needed > self.context:
@@ -148,27 +149,31 @@ class TransformersChat(ChatModel):
                 yield row, Failed(stage=request.messages.stage, reason=reason)
             else:
                 # Only constrained replies need a batch of one schema.
-                groups.setdefault((request.schema if self._constraint else None, request.max_tokens), []).append(row)
-        for (schema, max_tokens), rows in groups.items():
-            size = 1 if self.temperature > 0 else self.batch_size
+                sampling = request.messages.sampling
+                temperature = self.temperature if sampling is None else sampling.temperature
+                groups.setdefault((request.schema if self._constraint else None, request.max_tokens, temperature), []).append(row)
+        for (schema, max_tokens, temperature), rows in groups.items():
+            size = 1 if temperature > 0 else self.batch_size
             for batch in length_sorted_batches([len(prompts[row]) for row in rows], size):
                 chosen = [rows[position] for position in batch]
                 seed = content_id(self.seed, request_key({}, requests[chosen[0]].messages))
-                replies = self._generate([prompts[row] for row in chosen], schema, max_tokens, int(seed, 16) % 2**63)
+                replies = self._generate([prompts[row] for row in chosen], schema, max_tokens, temperature, int(seed, 16) % 2**63)
                 yield from zip(chosen, replies, strict=True)
 
     @torch.inference_mode()
-    def _generate(self, prompts: list[list[int]], schema: type[BaseModel] | None, max_tokens: int, seed: int) -> list[Reply]:
+    def _generate(
+        self, prompts: list[list[int]], schema: type[BaseModel] | None, max_tokens: int, temperature: float, seed: int
+    ) -> list[Reply]:
         from transformers import GenerationConfig
 
         ids, mask = self._padded(prompts)
         ends = _end_tokens(self.model, self.tokenizer)
         config = GenerationConfig(max_new_tokens=max_tokens, do_sample=False, eos_token_id=ends, pad_token_id=self.tokenizer.pad_token_id)
-        if self.temperature > 0:
-            config.update(do_sample=True, temperature=self.temperature, top_k=0, top_p=1.0)
+        if temperature > 0:
+            config.update(do_sample=True, temperature=temperature, top_k=0, top_p=1.0)
         processors = [] if self._constraint is None or schema is None else [self._constraint.processor(schema)]
-        with torch.random.fork_rng(enabled=self.temperature > 0):
-            if self.temperature > 0:
+        with torch.random.fork_rng(enabled=temperature > 0):
+            if temperature > 0:
                 torch.manual_seed(seed)
             output = self.model.generate(input_ids=ids, attention_mask=mask, generation_config=config, logits_processor=processors)
         return [self._reply(row, len(prompt), set(ends)) for row, prompt in zip(output[:, ids.shape[1] :].tolist(), prompts, strict=True)]
