@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import torch
 from jsonargparse import auto_cli
 
 from arbgraph.io import BadRecord, InputError, parse_query, read_records, write_json_lines
 from arbgraph.schema import RELATION_LABELS, Arbitration, Query, RelationLabel
+from eval.metrics.significance import bootstrap_ratio
 
 if TYPE_CHECKING:
     from arbgraph.graph import EvidenceGraph
-
-BOOTSTRAP = 2000
 
 
 @dataclass(frozen=True)
@@ -81,13 +80,11 @@ def scores(counts: Sequence[Counts]) -> dict[str, float | None]:
     }
 
 
-def interval(counts: Sequence[Counts], seed: int = 0) -> tuple[float, float]:
-    """95% percentile bootstrap interval of the pooled F1, resampling cases."""
-    table = np.array([[c.hit, c.extra, c.miss] for c in counts])
-    rows = np.random.default_rng(seed).integers(0, len(table), (BOOTSTRAP, len(table)))
-    hit, extra, miss = table[rows].sum(1).T
-    low, high = np.percentile(2 * hit / np.maximum(2 * hit + extra + miss, 1), [2.5, 97.5])
-    return float(low), float(high)
+def interval(counts: Sequence[Counts]) -> tuple[float, float] | None:
+    """95% percentile bootstrap interval of the pooled F1, resampling cases; None where F1 is undefined."""
+    hit = torch.tensor([2.0 * c.hit for c in counts])
+    found = bootstrap_ratio(hit, hit + torch.tensor([float(c.extra + c.miss) for c in counts]))
+    return (found.low, found.high) if found else None
 
 
 def relation_scores(cases: Sequence[Case], arbitrations: Sequence[Arbitration]) -> dict[str, float | None]:
@@ -169,8 +166,9 @@ def _print(result: dict[str, Any]) -> None:
         table.add_row(name, *("-" if row[key] is None else f"{row[key]:.3f}" for key in ("precision", "recall", "f1")))
     console = Console()
     console.print(table)
-    low, high = result["overall"]["f1_interval"]
-    console.print(f"F1 of all cases, 95% bootstrap interval over cases: {low:.3f} to {high:.3f}")
+    if result["overall"]["f1_interval"] is not None:
+        low, high = result["overall"]["f1_interval"]
+        console.print(f"F1 of all cases, 95% bootstrap interval over cases: {low:.3f} to {high:.3f}")
     shares = ", ".join(f"{name} {result[f'{name}_validated']:.3f}" for name in ("valid", "invalid", "irrelevant"))
     console.print(f"share of claims validated: {shares}")
     relations = result["relations"]

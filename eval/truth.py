@@ -27,12 +27,12 @@ from arbgraph.propagation.trust import SourceTrust
 from arbgraph.propagation.trust_fit import correct_share, fit_source_trust, score_table, split_items
 from arbgraph.tables import ClaimTable, Columns, Row, build_table, read_rows
 from arbgraph.values import Kind, normalise
+from eval.metrics.significance import paired_bootstrap
 
 SETS = ["td_book", "td_flight", "td_population", "td_weather", "td_restaurant"]
 SETS += ["td_crowd_product", "td_crowd_dog", "td_crowd_face", "td_snow_rte", "td_snow_temp"]
 # Author lists cannot be told from other text.
 KINDS: dict[str, Kind] = {"td_book": "names"}
-BOOTSTRAP = 2000
 # Methods that spread a prior rather than count sources start from the smoothed share of votes.
 FROM_PRIOR = ("dfquad", "quadratic_energy", "euler", "mlp", "mean_field", "not_both", "signed_pagerank")
 # Iterations of the one-coin model of crowd-kit, which takes Python time per worker and label, where there are many of them.
@@ -213,14 +213,11 @@ def learned_shares(table: ClaimTable, folds: Sequence[Tensor], use_labels: bool,
     return together, chosen
 
 
-def paired_interval(ours: Tensor, theirs: Tensor, seed: int = 0) -> tuple[float, float, float]:
-    """Mean difference of two correct shares `[n]` and its 95% percentile bootstrap interval over items."""
-    difference = (ours - theirs).numpy()
-    generator = np.random.default_rng(seed)
-    n = len(difference)
-    means = [difference[generator.integers(0, n, n)].mean() for _ in range(BOOTSTRAP)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(difference.mean()), float(low), float(high)
+def paired_interval(ours: Tensor, theirs: Tensor) -> tuple[float, float, float]:
+    """Mean difference of two correct shares `[n]`, n > 0, and its 95% percentile bootstrap interval over items."""
+    found = paired_bootstrap(ours, theirs)
+    assert found is not None
+    return found.difference, found.low, found.high
 
 
 def evaluate(data: DataSet, folds: int = 5, seed: int = 0, log: Callable[[str], None] = lambda _: None, **options: Any) -> dict[str, Any]:
