@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from torch import Tensor
 from torch_geometric.data import Batch
 
 from arbgraph.alignment import Aligner
-from arbgraph.arbitrator import EvidenceArbitrator, LearnedEvidenceArbitrator
+from arbgraph.arbitrator import EvidenceArbitrator
+from arbgraph.arbitrator.causal_lm import CausalArbitrator
+from arbgraph.arbitrator.chat import ChatArbitrator
+from arbgraph.arbitrator.load import load_arbitrator
+from arbgraph.chat.base import ChatModel
 from arbgraph.construction import ClaimSet, Verifier, build_graph
 from arbgraph.encoder import SentenceEncoder
+from arbgraph.extraction.generative import GenerativeExtractor
 from arbgraph.extraction.syntactic import Extraction, SyntacticExtractor
 from arbgraph.generation import ExtractiveWriter
+from arbgraph.generation.generative import GenerativeWriter
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.credibility import CredibilityPropagation
+from arbgraph.propagation.edges import graph_of
 from arbgraph.propagation.fitted import load_propagation, parameters_of
-from arbgraph.propagation.trace import Arbitrator, CredibilityTrace
+from arbgraph.propagation.trace import Arbitrator, CredibilityTrace, Verdicts
 from arbgraph.schema import (
     RELATION_LABELS,
     Answer,
@@ -25,6 +34,7 @@ from arbgraph.schema import (
     Arbitration,
     Decision,
     Document,
+    Failed,
     Query,
     Relation,
     RelationLabel,
@@ -32,9 +42,12 @@ from arbgraph.schema import (
     Status,
     content_id,
 )
-from arbgraph.settings import Settings, load_settings
+from arbgraph.settings import ChatStage, Settings, load_settings
 from arbgraph.verifier import RelationVerifier
+from arbgraph.verifier.chat import ChatVerifier
 
+# What a stage with a chat model counts.
+SPENT = ("calls", "prompt_tokens", "completion_tokens", "statements_left_out")
 DIGITS = 6  # decimals kept of every number in an Arbitration
 
 
@@ -59,6 +72,7 @@ class ArbGraph:
         settings: profile name, YAML file, or Settings.
         extractor, encoder, verifier, arbitrator, writer: replacements of the stages. The arbitrator may also be the name or folder of a
             learned one.
+        chat: a chat model that takes over the stages `settings.chat_stages`, except those for which an object is passed.
         propagation: a layer, or the name or folder of a fitted one; its thresholds and budgets take the place of the settings'.
     """
 
@@ -71,6 +85,7 @@ class ArbGraph:
         verifier: Verifier | None = None,
         arbitrator: Arbitrator | str | None = None,
         writer: Writer | None = None,
+        chat: ChatModel | None = None,
         propagation: CredibilityPropagation | str | None = None,
     ) -> None:
         self.settings = options = load_settings(settings)
@@ -84,14 +99,17 @@ class ArbGraph:
         self.encoder = encoder or SentenceEncoder(
             options.encoder, batch_size=options.batch_size, device=options.device, offline=options.offline
         )
-        self.verifier = verifier or RelationVerifier.load(
-            options.verifier, offline=options.offline, device=options.device, batch_size=options.batch_size
+        given = _ChatStages(chat, options)
+        self.verifier = (
+            verifier
+            or given.verifier()
+            or RelationVerifier.load(options.verifier, offline=options.offline, device=options.device, batch_size=options.batch_size)
         )
-        learned = LearnedEvidenceArbitrator.load(arbitrator) if isinstance(arbitrator, str) else arbitrator
-        self.arbitrator = learned or EvidenceArbitrator()
-        self.writer = writer or ExtractiveWriter(options.answer_sentences)
+        learned = load_arbitrator(arbitrator, offline=options.offline, device=options.device) if isinstance(arbitrator, str) else arbitrator
+        self.arbitrator = learned or given.arbitrator() or EvidenceArbitrator()
+        self.writer = writer or given.writer() or ExtractiveWriter(options.answer_sentences)
         self.aligner = Aligner(options.tau_merge)
-        self._extractor = extractor
+        self._extractor = extractor or given.extractor()
         self._fitted = propagation is not None
 
     @property
@@ -126,13 +144,16 @@ class ArbGraph:
         self, queries: Sequence[Query], graphs: Sequence[EvidenceGraph], diagnostics: Sequence[dict[str, Any]], failures: Sequence[tuple]
     ) -> list[Arbitration]:
         """Arbitrate, validate and write on graphs that were constructed before; a sweep constructs once and concludes often."""
-        traces = self.propagate(graphs)
+        arbitrator = _Ledger(self.arbitrator, len(graphs))
+        traces = self.propagate(graphs, arbitrator)
         drafts = [
-            arbitration_of(query, graph, trace, counts, failed, self.settings)
-            for query, graph, trace, counts, failed in zip(queries, graphs, traces, diagnostics, failures, strict=True)
+            arbitration_of(query, graph, trace, _with_usage(counts, "arbitration", spent), (*failed, *lost), self.settings)
+            for query, graph, trace, counts, failed, spent, lost in zip(
+                queries, graphs, traces, diagnostics, failures, arbitrator.usage, arbitrator.failures, strict=True
+            )
         ]
         answers = self.writer.write(drafts)
-        return [draft.model_copy(update={"answer": answer}) for draft, answer in zip(drafts, answers, strict=True)]
+        return [_answered(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
 
     def construct(self, queries: Sequence[Query]) -> tuple[list[EvidenceGraph], list[dict[str, Any]], list[tuple]]:
         """The evidence graph of every query, with what was counted and what failed on the way."""
@@ -142,10 +163,14 @@ class ArbGraph:
         for query in queries:
             extraction = next(extracted) if query.claims is None else None
             claim_set, counts = self._claims(query, extraction)
-            graph = build_graph(claim_set, self.verifier, self.settings)
-            graphs.append(graph)
-            diagnostics.append({"input": query.digest, "models": self.models, "documents": len(query.documents), **counts})
-            failures.append(extraction.failures if extraction else ())
+            before = _so_far(self.verifier)
+            graphs.append(build_graph(claim_set, self.verifier, self.settings))
+            spent, lost = _since(self.verifier, before)
+            diagnostics.append(
+                {"input": query.digest, "models": self.models, "documents": len(query.documents)}
+                | _with_usage(counts, "verification", spent)
+            )
+            failures.append((*(extraction.failures if extraction else ()), *lost))
         return graphs, diagnostics, failures
 
     def _claims(self, query: Query, extraction: Extraction | None) -> tuple[ClaimSet, dict[str, Any]]:
@@ -160,17 +185,92 @@ class ArbGraph:
             alignment = self.aligner.align(claims, embedding)
             order = sorted(range(len(alignment.claims)), key=lambda row: alignment.claims[row].id)
             claims, embedding = tuple(alignment.claims[row] for row in order), alignment.embedding[order]
-            counts = {"extraction": dict(extraction.counts), "merged": alignment.merged, "merge_vetoes": dict(alignment.vetoes)}
+            extracted = {name: count for name, count in extraction.counts.items() if name not in SPENT}
+            counts = {"extraction": extracted, "merged": alignment.merged, "merge_vetoes": dict(alignment.vetoes)}
+            counts = _with_usage(counts, "extraction", extraction.counts)
         documents = tuple(sorted(query.documents, key=lambda document: document.id))
         return ClaimSet(query.query, documents, claims, embedding, vectors[0]), counts
 
-    def propagate(self, graphs: Sequence[EvidenceGraph]) -> list[CredibilityTrace]:
-        """Credibility over all graphs at once (the arbitrator sees a whole round in one batch), one trace per graph."""
+    def propagate(self, graphs: Sequence[EvidenceGraph], arbitrator: Arbitrator | None = None) -> list[CredibilityTrace]:
+        """Credibility over all graphs at once (the arbitrator sees a whole round in one batch), one trace per graph.
+
+        `arbitrator` stands in for the system's own.
+        """
         if not graphs:
             return []
         batch: Any = Batch.from_data_list(list(graphs), exclude_keys=["claims", "documents", "query"])
         batch.graphs, batch.claims = list(graphs), [claim for graph in graphs for claim in graph.claims]
-        return self.propagation(batch, self.arbitrator).split(graphs)
+        return self.propagation(batch, arbitrator or self.arbitrator).split(graphs)
+
+
+class _ChatStages:
+    """Builds the stages that the settings give to a chat model; None for the others, and for all where there is no model."""
+
+    def __init__(self, chat: ChatModel | None, settings: Settings) -> None:
+        self.chat, self.settings = chat, settings
+        self.by_scores = settings.chat_judgements == "scores"
+
+    def _chat(self, stage: ChatStage) -> ChatModel | None:
+        return self.chat if stage in self.settings.chat_stages else None
+
+    def extractor(self) -> Extractor | None:
+        chat = self._chat("extraction")
+        return None if chat is None else GenerativeExtractor(chat)
+
+    def verifier(self) -> Verifier | None:
+        chat = self._chat("verification")
+        return None if chat is None else ChatVerifier(chat, scoring="options" if self.by_scores else "reply")
+
+    def arbitrator(self) -> Arbitrator | None:
+        chat = self._chat("arbitration")
+        return None if chat is None else CausalArbitrator(chat) if self.by_scores else ChatArbitrator(chat)
+
+    def writer(self) -> Writer | None:
+        chat = self._chat("writing")
+        return None if chat is None else GenerativeWriter(chat, self.settings.answer_sentences)
+
+
+class _Ledger:
+    """An arbitrator that books, for every graph of a batch, what another one spends and what fails in it."""
+
+    def __init__(self, arbitrator: Arbitrator, graphs: int) -> None:
+        self.arbitrator = arbitrator
+        self.usage: list[Counter[str]] = [Counter() for _ in range(graphs)]
+        self.failures: list[list[Failed]] = [[] for _ in range(graphs)]
+
+    def arbitrate(self, graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradiction: Tensor) -> Verdicts:
+        verdicts = self.arbitrator.arbitrate(graph, pairs, support, contradiction)
+        homes = graph_of(graph)[graph.pair_index[0, pairs]].tolist()
+        for home, spent in zip(homes, verdicts.usage, strict=False):  # empty where no chat model is asked
+            self.usage[home].update(spent)
+        for home, lost in zip(homes, verdicts.failures, strict=False):
+            self.failures[home] += lost
+        return verdicts
+
+
+def _so_far(stage: Any) -> tuple[Counter[str], int]:
+    """What a stage has spent and how many failures it has listed; nothing where it asks no chat model."""
+    return Counter(getattr(stage, "usage", {})), len(getattr(stage, "failures", ()))
+
+
+def _since(stage: Any, before: tuple[Counter[str], int]) -> tuple[Counter[str], tuple[Failed, ...]]:
+    return _so_far(stage)[0] - before[0], tuple(getattr(stage, "failures", ())[before[1] :])
+
+
+def _with_usage(counts: Mapping[str, Any], stage: ChatStage, spent: Mapping[str, int]) -> dict[str, Any]:
+    """The diagnostics with what a stage spent on a chat model; unchanged where it asked none."""
+    if not spent.get("calls"):
+        return dict(counts)
+    return {**counts, "usage": {**counts.get("usage", {}), stage: {name: spent[name] for name in SPENT if name in spent}}}
+
+
+def _answered(draft: Arbitration, answer: Answer) -> Arbitration:
+    """The arbitration with its answer; a writer that fell back on another answer says why in the answer's trace."""
+    failures = draft.failures
+    if "failure" in answer.trace:
+        failures = (*failures, Failed(**answer.trace["failure"]))
+    diagnostics = _with_usage(draft.diagnostics, "writing", answer.usage)
+    return draft.model_copy(update={"answer": answer, "failures": failures, "diagnostics": diagnostics})
 
 
 def arbitration_of(

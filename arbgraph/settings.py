@@ -13,6 +13,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+ChatStage = Literal["extraction", "verification", "arbitration", "writing"]
+CHAT_STAGES: tuple[ChatStage, ...] = ("extraction", "verification", "arbitration", "writing")
+
 
 class SettingsError(ValueError):
     """A settings file or key that cannot be used; the message names the file, the key and the remedy."""
@@ -61,6 +64,13 @@ class Settings(BaseModel):
     early_stop: bool = Field(False, description="stop when no pair is active or no verdict of a round passed the gate")
     seed: int = Field(0, description="seed of the random scheduler")
 
+    # Chat model
+    chat_stages: tuple[ChatStage, ...] = Field(CHAT_STAGES, description="stages that a chat model takes over, where one is given")
+    chat_judgements: Literal["replies", "scores"] = Field(
+        "replies",
+        description="how a chat model states relations and verdicts: written replies with a reason, or option scores in one pass",
+    )
+
     # Answer
     answer_sentences: int = Field(5, ge=1, description="sentences quoted at most by the extractive answer")
 
@@ -70,7 +80,8 @@ PROFILES: dict[str, dict[str, Any]] = {
     "as_released": {},
     # Cosines of the packaged MiniLM encoder spread wider than those of the paper's encoder, hence its own tau_q and tau_sim.
     # No budget: the evidence arbitrator costs nothing per pair, and a budget starves conflicts (T = 2, k = 3 can reject nothing).
-    "default": {"tau_q": 0.4, "tau_sim": 0.5, "rounds": 4, "budget": None, "early_stop": True},
+    # Option scores cost a tenth of a written reply, and a small model that cannot write JSON can still be read.
+    "default": {"tau_q": 0.4, "tau_sim": 0.5, "rounds": 4, "budget": None, "early_stop": True, "chat_judgements": "scores"},
 }
 
 

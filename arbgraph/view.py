@@ -1,8 +1,9 @@
-"""The terminal view of an arbitration: the answer, the claims by status, then every conflict with winner, loser and reason."""
+"""Terminal views: of an arbitration (the answer, the claims by status, every conflict with its reason) and of an answer alone."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -12,13 +13,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from arbgraph.schema import ArbitratedClaim, Arbitration, Decision, RelationLabel, Status
+from arbgraph.schema import Answer, ArbitratedClaim, Arbitration, Decision, Document, Failed, Query, RelationLabel, SourceDocument, Status
 
 SECTIONS: dict[Status, tuple[str, str, str]] = {
     "validated": ("Credible claims", "green", "survived arbitration; the answer rests on these"),
     "suppressed": ("Rejected claims", "red", "lost against better supported claims"),
     "filtered": ("Not about the question", "bright_black", "too far from the query to be weighed"),
 }
+STATUS_WORDS = {"validated": "credible claims", "suppressed": "rejected"}
+FAILURES = 10  # different failures listed
 BAR = 10
 QUOTE = 220  # characters of a claim shown
 
@@ -26,7 +29,7 @@ QUOTE = 220  # characters of a claim shown
 def render(arbitration: Arbitration, *, limit: int = 12) -> RenderableType:
     """The view of one arbitration; `limit` claims are shown per status (and as many conflicts), the rest is counted."""
     numbers = {document.id: number for number, document in enumerate(arbitration.documents, 1)}
-    parts: list[RenderableType] = [_answer(arbitration, numbers)]
+    parts: list[RenderableType] = [_answer(arbitration.query, arbitration.answer, numbers)]
     for status in SECTIONS:
         claims = list(arbitration.with_status(status))
         if claims:
@@ -39,17 +42,65 @@ def _marks(document_ids: tuple[str, ...], numbers: dict[str, int]) -> str:
     return "".join(f"[{number}]" for number in sorted(numbers[d] for d in document_ids if d in numbers))
 
 
-def _answer(arbitration: Arbitration, numbers: dict[str, int]) -> Panel:
-    text, answer = Text(), arbitration.answer
+def _answer(query: str, answer: Answer | None, numbers: dict[str, int]) -> Panel:
+    text = Text()
     if answer is None:
         text.append("No answer was written.", style="italic")
     elif not answer.citations:
-        text.append(answer.text, style="italic")
+        text.append(answer.text, style="italic" if answer.abstained else "")
     else:
         for citation in answer.citations:
             text.append(f"{' ' if len(text) else ''}{answer.text[citation.start : citation.end]} ")
             text.append(_marks(citation.document_ids, numbers), style="cyan")
-    return Panel(text, title=escape(arbitration.query), title_align="left", border_style="bold", padding=(1, 2))
+    return Panel(text, title=escape(query), title_align="left", border_style="bold", padding=(1, 2))
+
+
+def render_answer(query: Query, outcome: Answer | Failed) -> RenderableType:
+    """The view of one answer: the text with its citations, the short answers, the documents cited, what it cost and what failed."""
+    if isinstance(outcome, Failed):
+        reason = Text.assemble(("No answer: ", "bold red"), f"{outcome.stage}: {outcome.reason}")
+        said = [Text(f"the model wrote: {outcome.raw[:QUOTE]}", style="bright_black")] if outcome.raw else []
+        return Group(Panel(Group(reason, *said), title=escape(query.query), title_align="left", padding=(1, 2)), _cost(outcome.usage))
+    documents = sorted(query.documents, key=lambda document: document.id)
+    numbers = {document.id: number for number, document in enumerate(documents, 1)}
+    parts: list[RenderableType] = [_answer(query.query, outcome, numbers)]
+    if outcome.short_answers:
+        parts.append(Text.assemble(("In short: ", "bold"), "; ".join(outcome.short_answers)))
+    cited = {identifier for citation in outcome.citations for identifier in citation.document_ids}
+    if cited:
+        lines = [Text.assemble((f"  [{numbers[d.id]}] ", "cyan"), _name(d)) for d in documents if d.id in cited]
+        parts.append(Group(Text("\nSources", style="bold"), *lines))
+    steps = [f"{len(outcome.trace[status])} {word}" for status, word in STATUS_WORDS.items() if status in outcome.trace]
+    if steps:
+        decided = len({(decision["a"], decision["b"]) for decision in outcome.trace.get("decisions", ())})
+        parts.append(Text(f"\n{', '.join(steps)}, {decided} conflicts arbitrated", style="bright_black"))
+    parts.append(_cost(outcome.usage))
+    parts += _failures(Failed(**failure) for failure in outcome.trace.get("failures", ()))
+    return Group(*parts)
+
+
+def _cost(usage: dict[str, int]) -> RenderableType:
+    """What was spent on a chat model, and everything else that was counted."""
+    if not usage.get("calls"):
+        return Text("")
+    spent = f"{usage['calls']} calls, {usage.get('prompt_tokens', 0)} tokens read, {usage.get('completion_tokens', 0)} written"
+    others = "".join(
+        f", {count} {name.replace('_', ' ')}"
+        for name, count in sorted(usage.items())
+        if count and name not in ("calls", "prompt_tokens", "completion_tokens")
+    )
+    return Text(spent + others, style="bright_black")
+
+
+def _failures(failures: Iterable[Failed]) -> list[RenderableType]:
+    """One line per stage and reason, with how often it happened."""
+    counted = Counter((failure.stage, failure.reason) for failure in failures)
+    lines: list[RenderableType] = []
+    for (stage, reason), count in list(counted.items())[:FAILURES]:
+        lines.append(Text(f"! {stage}: {reason}{f' ({count} times)' if count > 1 else ''}", style="yellow"))
+    if len(counted) > FAILURES:
+        lines.append(Text(f"! and {sum(list(counted.values())[FAILURES:])} more failures", style="yellow"))
+    return lines
 
 
 def _bar(credibility: float) -> Text:
@@ -121,13 +172,17 @@ def _conflict(a: ArbitratedClaim, b: ArbitratedClaim, decisions: list[Decision])
     ]
 
 
+def _name(document: Document | SourceDocument) -> str:
+    return " · ".join(part for part in (document.title, document.source, str(document.published or "")) if part) or document.id
+
+
 def _sources(arbitration: Arbitration, numbers: dict[str, int]) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     first: dict[int, int] = {}
     for document in arbitration.documents:
         number = numbers[document.id]
         original = first.setdefault(document.source_group, number)
-        name = " · ".join(part for part in (document.title, document.source, str(document.published or "")) if part) or document.id
+        name = _name(document)
         copy = f"same source as [{original}]: counted once" if original != number else ""
         table.add_row(Text(f"[{number}]", style="cyan"), Text(name), Text(copy, style="yellow"))
     return Group(Text("\nSources", style="bold"), Padding(table, (0, 0, 0, 2)))
@@ -137,6 +192,4 @@ def _summary(arbitration: Arbitration) -> RenderableType:
     counts = arbitration.diagnostics
     names = ("documents", "sources", "claims", "candidate_pairs", "support_edges", "contradiction_edges", "arbitrator_calls", "rounds")
     text = ", ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in names if name in counts)
-    lines = [Text(f"\n{text}", style="bright_black")]
-    lines += [Text(f"! {failure.stage}: {failure.reason}", style="yellow") for failure in arbitration.failures]
-    return Group(*lines)
+    return Group(Text(f"\n{text}", style="bright_black"), *_failures(arbitration.failures))

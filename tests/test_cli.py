@@ -196,7 +196,7 @@ def test_a_document_beyond_the_limit_is_refused_at_once(capsys, tmp_path):
         (["arbitrate", EXAMPLE, "--settings", "nope"], "neither a profile"),
         (["arbitrate", EXAMPLE, "--wrong"], "--wrong"),
         (["arbitrate"], "required"),
-        ([], 'expected "command" to be one of {arbitrate,show,verify,export}'),
+        ([], 'expected "command" to be one of {arbitrate,answer,systems,show,verify'),
         (["frobnicate"], "frobnicate"),
         (["show"], "name a file"),
         (["show", EXAMPLE], "not an arbitration"),

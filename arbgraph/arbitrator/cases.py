@@ -52,6 +52,11 @@ class ArbitrationCase(BaseModel):
     left_out_a: int = 0
     left_out_b: int = 0
 
+    @property
+    def left_out(self) -> int:
+        """Statements of either side that found no room."""
+        return self.left_out_a + self.left_out_b
+
     def swapped(self) -> ArbitrationCase:
         """The same case with the sides exchanged."""
         return ArbitrationCase(

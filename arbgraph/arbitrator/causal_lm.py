@@ -17,10 +17,11 @@ from arbgraph.chat.prompts import DECISION
 from arbgraph.checkpoint import CheckpointError, load_checkpoint
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.trace import Verdicts
-from arbgraph.schema import content_id
+from arbgraph.schema import Failed, content_id
 
 KIND = "CausalArbitrator"
 OPTIONS: tuple[str, ...] = ("A", "B", "unknown")
+NO_SCORES = "the model gave no scores"
 
 
 class CausalArbitrator:
@@ -100,32 +101,45 @@ class CausalArbitrator:
 
     def decide(self, cases: Sequence[ArbitrationCase]) -> Verdicts:
         """Verdicts on cases. Swapping the sides of a case swaps the first two probabilities, bit for bit."""
-        orders = self.order_scores(cases)
-        probabilities = self.calibration.log_probabilities(orders.mean(1)).exp()
-        return Verdicts(probabilities, [_reason(both.exp()) for both in orders])
+        cases = self._fitted(cases)
+        orders = self._scores(cases)
+        return Verdicts(
+            self.calibration.log_probabilities(orders.mean(1)).exp(),
+            rationales=[_reason(both.exp()) for both in orders],
+            usage=[{**self.chat.scoring_cost(_both_orders(case)), "statements_left_out": case.left_out} for case in cases],
+            failures=[[Failed(stage=DECISION.id, reason=NO_SCORES)] if both.isnan().any() else [] for both in orders],
+        )
 
     def prompts(self, cases: Sequence[ArbitrationCase]) -> list[Messages]:
         """The prompts of the cases as they stand, evidence cut to the budget."""
-        return [self._fitted(case).messages(DECISION) for case in cases]
+        return [case.within(self.context_tokens, self.chat.count_tokens).messages(DECISION) for case in cases]
 
-    def _fitted(self, case: ArbitrationCase) -> ArbitrationCase:
-        return case.within(self.context_tokens, self.chat.count_tokens)
+    def _fitted(self, cases: Sequence[ArbitrationCase]) -> list[ArbitrationCase]:
+        """The cases with the evidence that has room; counts what has not."""
+        fitted = [case.within(self.context_tokens, self.chat.count_tokens) for case in cases]
+        self.left_out += sum(case.left_out for case in fitted)
+        return fitted
 
     def order_scores(self, cases: Sequence[ArbitrationCase]) -> Tensor:
         """Log-probabilities of a wins, b wins, unknown in either order of the claims, `[C, 2, 3]`, renormalised, before calibration.
 
         The difference of the two orders in the first column is the position bias.
         """
-        fitted = [self._fitted(case) for case in cases]
-        self.left_out += sum(case.left_out_a + case.left_out_b for case in fitted)
-        prompts = [case.messages(DECISION) for each in fitted for case in (each, each.swapped())]
+        return self._scores(self._fitted(cases))
+
+    def _scores(self, fitted: Sequence[ArbitrationCase]) -> Tensor:
+        prompts = [messages for case in fitted for messages in _both_orders(case)]
         scores = self.chat.option_logprobs(prompts, OPTIONS).log_softmax(-1).view(-1, 2, 3)
         return torch.stack([scores[:, 0], scores[:, 1][:, [1, 0, 2]]], dim=1)
+
+
+def _both_orders(case: ArbitrationCase) -> list[Messages]:
+    return [each.messages(DECISION) for each in (case, case.swapped())]
 
 
 def _reason(orders: Tensor) -> str:
     """The model's probabilities in either order, which is all that it gives."""
     if orders.isnan().any():
-        return "the model gave no scores"
+        return NO_SCORES
     first, second = (f"A {p[0]:.2f}, B {p[1]:.2f}, unknown {p[2]:.2f}" for p in orders.tolist())
     return f"scores with A first: {first}; with B first: {second}"

@@ -9,11 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from arbgraph.arbitrator.cases import ArbitrationCase, cases_of
-from arbgraph.chat.base import ChatModel, Completion
+from arbgraph.chat.base import ChatModel, Completion, cost_of
 from arbgraph.chat.prompts import ARBITRATION
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.trace import Verdicts
-from arbgraph.schema import Failed
 
 
 class WrittenVerdict(BaseModel):
@@ -36,12 +35,11 @@ class ChatArbitrator:
     Args:
         chat: the model. context_tokens: tokens of the evidence of both sides together. max_tokens: tokens of a reply.
 
-    `failures` lists what failed so far; `left_out` counts the statements that found no room.
+    `left_out` counts the statements that found no room.
     """
 
     def __init__(self, chat: ChatModel, *, context_tokens: int = 1200, max_tokens: int = 256) -> None:
         self.chat, self.context_tokens, self.max_tokens = chat, context_tokens, max_tokens
-        self.failures: list[Failed] = []
         self.left_out = 0
 
     def describe(self) -> dict[str, Any]:
@@ -50,18 +48,23 @@ class ChatArbitrator:
         return {"name": f"chat:{self.chat.name}", **self.chat.identity(), "prompt": ARBITRATION.name, **budgets}
 
     def arbitrate(self, graph: EvidenceGraph, pairs: Tensor, support: Tensor, contradiction: Tensor) -> Verdicts:
-        """Verdicts for all pairs at once, `[C, 3]` float64, each with the model's reason."""
+        """Verdicts for all pairs at once, `[C, 3]` float64, each with the model's reason, what it cost, and what failed."""
         return self.decide(cases_of(graph, pairs, support))
 
     def decide(self, cases: list[ArbitrationCase]) -> Verdicts:
         """Verdicts on cases. Swapping the sides of a case swaps the first two probabilities."""
         cases = [case.within(self.context_tokens, self.chat.count_tokens) for case in cases]
-        self.left_out += sum(case.left_out_a + case.left_out_b for case in cases)
+        self.left_out += sum(case.left_out for case in cases)
         prompts = [case.messages(ARBITRATION) for each in cases for case in (each, each.swapped())]
         replies = self.chat.complete(prompts, WrittenVerdict, self.max_tokens)
-        self.failures += [reply.failure for reply in replies if reply.failure is not None]
+        orders = list(zip(replies[::2], replies[1::2], strict=True))
         forward, backward = _probabilities(replies[::2]), _probabilities(replies[1::2])
-        return Verdicts((forward + backward[:, [1, 0, 2]]) / 2, [_reason(*both) for both in zip(replies[::2], replies[1::2], strict=True)])
+        return Verdicts(
+            (forward + backward[:, [1, 0, 2]]) / 2,
+            rationales=[_reason(*both) for both in orders],
+            usage=[{**cost_of(*both), "statements_left_out": case.left_out} for case, both in zip(cases, orders, strict=True)],
+            failures=[[reply.failure for reply in both if reply.failure is not None] for both in orders],
+        )
 
 
 def _probabilities(replies: list[Completion[WrittenVerdict]]) -> Tensor:

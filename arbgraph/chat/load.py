@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from arbgraph.chat.base import ChatError, ChatModel
 
 FORMS = "smollm2, hf:NAME_OR_FOLDER, openai:MODEL, openai:MODEL@BASE_URL, or none"
+
+
+def is_local(name: str) -> bool:
+    """Whether a name means a model in this process, which takes a device."""
+    return name == "smollm2" or name.startswith("hf:")
 
 
 def open_chat(name: str, *, cache: str | Path | None = None, **options: Any) -> ChatModel | None:
@@ -19,21 +26,22 @@ def open_chat(name: str, *, cache: str | Path | None = None, **options: Any) -> 
         cache: a file that keeps the replies (`CachedChat`).
         options: arguments of `TransformersChat` or `OpenAIChat`.
 
-    Raises ChatError on a name of another form.
+    Raises ChatError on a name of another form, and on an option that the model does not have or take.
     """
     kind, _, rest = name.partition(":")
     chat: ChatModel
     if name == "none":
         return None
-    if name == "smollm2" or (kind == "hf" and rest):
+    if is_local(name) and (rest or name == "smollm2"):
         from arbgraph.chat.transformers_chat import DEFAULT_MODEL, TransformersChat
 
-        chat = TransformersChat(rest or DEFAULT_MODEL, **options)
+        chat = _built(TransformersChat, name, rest or DEFAULT_MODEL, options)
     elif kind == "openai" and rest:
         from arbgraph.chat.openai_chat import OpenAIChat
 
         model, at, url = rest.rpartition("@http")
-        chat = OpenAIChat(model if at else rest, base_url=f"http{url}" if at else None, **options)
+        address = {"base_url": f"http{url}"} if at else {}
+        chat = _built(OpenAIChat, name, model if at else rest, address | options)
     else:
         raise ChatError(f"chat model {name!r} is not known; write {FORMS}")
     if cache is None:
@@ -41,3 +49,13 @@ def open_chat(name: str, *, cache: str | Path | None = None, **options: Any) -> 
     from arbgraph.chat.cached import CachedChat
 
     return CachedChat(chat, cache)
+
+
+def _built(kind: Callable[..., ChatModel], name: str, model: str, options: dict[str, Any]) -> ChatModel:
+    known = [option for option in inspect.signature(kind).parameters if option != "model"]
+    if unknown := sorted(set(options) - set(known)):
+        raise ChatError(f"chat model {name!r} has no option {unknown[0]!r}; its options: {', '.join(known)}")
+    try:
+        return kind(model, **options)
+    except (TypeError, ValueError) as error:
+        raise ChatError(f"chat model {name!r}: {error}") from error

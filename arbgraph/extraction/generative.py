@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from arbgraph.chat.base import ChatModel, Completion, Messages
+from arbgraph.chat.base import ChatModel, Completion, Messages, cost_of
 from arbgraph.chat.prompts import EXTRACTION
 from arbgraph.chat.quoting import Block
 from arbgraph.extraction.cleaning import MappedText
@@ -30,6 +30,9 @@ COUNTS = (
     "dropped_duplicate",
     "dropped_empty",
     "dropped_too_long",
+    "calls",
+    "prompt_tokens",
+    "completion_tokens",
 )
 
 
@@ -167,6 +170,7 @@ class GenerativeExtractor:
     def _take(self, chunk: _Chunk, reply: Completion[ExtractedClaims], found: _Found) -> list[_Chunk]:
         """Records a reply; returns the halves to ask instead when it was too long."""
         found.counts["chunks"] += 1
+        found.counts.update(cost_of(reply))
         if reply.value is not None:
             for item in reply.value.claims:
                 self._add(chunk, item, found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from arbgraph.chat.base import ChatModel, Completion, Messages
+from arbgraph.chat.base import ChatModel, Completion, Messages, cost_of
 from arbgraph.chat.prompts import WRITING
 from arbgraph.chat.quoting import Block
 from arbgraph.generation.extractive import NOTHING_LEFT, ExtractiveWriter
@@ -50,13 +50,12 @@ class GenerativeWriter(ExtractiveWriter):
         disputes: disputes added at most.
 
     `Answer.usage` holds `prompt_tokens`, `completion_tokens`, `calls`, `claims_left_out`, `sentences_uncited`,
-    `sentences_unsupported`, `short_answers_dropped` and `generation_failed`. `failures` lists what failed so far.
+    `sentences_unsupported`, `short_answers_dropped` and `generation_failed`; `Answer.trace["failure"]` says what failed.
     """
 
     def __init__(self, chat: ChatModel, sentences: int = 5, *, claim_tokens: int = 2000, max_tokens: int = 768, disputes: int = 3) -> None:
         super().__init__(sentences, disputes=disputes)
         self.chat, self.claim_tokens, self.max_tokens = chat, claim_tokens, max_tokens
-        self.failures: list[Failed] = []
 
     def describe(self) -> dict[str, Any]:
         """Model, prompt and budgets."""
@@ -103,20 +102,16 @@ class GenerativeWriter(ExtractiveWriter):
         ]
 
     def _answer(self, arbitration: Arbitration, shown: list[ArbitratedClaim], reply: Completion[WrittenAnswer]) -> Answer:
-        usage: Counter[str] = Counter(
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            calls=reply.attempts,
-            claims_left_out=len(arbitration.validated) - len(shown),
-        )
+        usage = cost_of(reply)
+        usage["claims_left_out"] = len(arbitration.validated) - len(shown)
         if reply.value is not None and not reply.value.answerable:
             return Answer(text=NOTHING_LEFT, abstained=True, usage=_plain(usage))
         sentences = self._checked(arbitration, shown, reply.value, usage) if reply.value is not None else []
         if not sentences:
             failure = reply.failure or Failed(stage=WRITING.id, reason="no sentence rests on the claims", raw=reply.text[:2000])
-            self.failures.append(failure)
             usage["generation_failed"] = 1
-            return self._write(arbitration).model_copy(update={"usage": _plain(usage)})
+            trace = {"failure": failure.model_dump(mode="json", exclude={"usage"})}
+            return self._write(arbitration).model_copy(update={"usage": _plain(usage), "trace": trace})
         assert reply.value is not None
         cited = {claim.id for _, claims in sentences for claim in claims}
         sentences += [dispute for dispute in self._disputes(arbitration, cited) if not _stated(dispute[1], sentences)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from arbgraph.graph import EvidenceGraph
 from arbgraph.propagation.edges import Edges
+from arbgraph.schema import Failed
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,13 @@ class Verdicts:
     """An arbitrator's answer for C pairs: `probabilities [C, 3]` of a wins, b wins, abstain; one reason in plain words each.
 
     A row of NaN means that the arbitrator failed on that pair: it moves nothing, is counted, and is not asked again.
+    An arbitrator that asks a chat model also gives, per pair, what it spent (`calls`, `prompt_tokens`, ...) and what failed.
     """
 
     probabilities: Tensor
     rationales: Sequence[str] = ()
+    usage: Sequence[Mapping[str, int]] = ()
+    failures: Sequence[Sequence[Failed]] = ()
 
 
 class Arbitrator(Protocol):

@@ -69,7 +69,9 @@ def test_a_failure_in_either_order_is_a_failure_of_the_pair_and_of_no_other(orde
     assert verdicts.probabilities[0].isnan().all()
     assert float(verdicts.probabilities[1, 0]) == pytest.approx(0.9)
     assert verdicts.rationales[0].startswith("malformed")
-    assert len(arbitrator.failures) == 1
+    assert [len(failures) for failures in verdicts.failures] == [1, 0]
+    # The broken order was asked twice, every other once.
+    assert [spent["calls"] for spent in verdicts.usage] == [3, 2]
 
 
 def test_statements_without_room_are_counted():

@@ -85,12 +85,12 @@ def test_sentences_without_grounds_are_dropped_and_counted():
         ("  ", [1]),
         short=["1932", "1940", "a great day", "Yes", ""],
     )
-    answer, writer = write(arbitration(OPENED, LENGTH), script)
+    answer, _ = write(arbitration(OPENED, LENGTH), script)
     assert answer.text == "It opened in 1932."
     assert (answer.usage["sentences_uncited"], answer.usage["sentences_unsupported"]) == (3, 2)
     assert answer.short_answers == ("1932", "Yes")
     assert answer.usage["short_answers_dropped"] == 3
-    assert writer.failures == []
+    assert "failure" not in answer.trace
 
 
 def test_figures_of_the_query_may_be_repeated():
@@ -124,12 +124,12 @@ def test_an_open_dispute_is_announced_and_added_where_the_model_is_silent():
 )
 def test_a_failed_reply_gives_the_extractive_answer_and_is_counted(script, reason):
     made = arbitration(OPENED, LENGTH)
-    answer, writer = write(made, script)
+    answer, _ = write(made, script)
     (extractive,) = ExtractiveWriter().write([made])
     assert (answer.text, answer.citations) == (extractive.text, extractive.citations)
     assert answer.usage["generation_failed"] == 1
-    assert reason in writer.failures[0].reason
-    assert writer.failures[0].stage == "writing"
+    assert reason in answer.trace["failure"]["reason"]
+    assert answer.trace["failure"]["stage"] == "writing"
 
 
 def test_abstention():

@@ -9,6 +9,7 @@ import torch
 
 from arbgraph.chat.transformers_chat import TransformersChat
 from arbgraph.schema import NEUTRAL, RELATION_LABELS, SUPPORT
+from arbgraph.verifier.calibration import Calibration, VerifierCalibration
 from arbgraph.verifier.chat import NO_OPINION, ChatVerifier
 from tests.chat.support import ScriptedChat, block
 from tests.chat.tiny import save_tiny
@@ -26,6 +27,15 @@ def test_both_orders_are_combined_by_hand():
     raw = [0.5, math.sqrt(0.24), math.sqrt(0.02)]
     (row,) = ChatVerifier(chat).relate([PAIR]).tolist()
     assert row == pytest.approx([value / sum(raw) for value in raw])
+
+
+def test_a_calibration_applies_to_one_order_and_to_the_verdict_by_hand():
+    # Both orders say (0.2, 0.6, 0.2). Temperature 1/2 squares them; the verdict's bias then triples neutral.
+    chat = scoring({text: [math.log(p) for p in (0.2, 0.6, 0.2)] for text in PAIR})
+    calibration = VerifierCalibration(Calibration(0.5), Calibration(1.0, (0.0, 0.0, math.log(3))))
+    (row,) = ChatVerifier(chat, calibration=calibration).relate([PAIR]).tolist()
+    assert row == pytest.approx([0.04 / 0.52, 0.36 / 0.52, 0.12 / 0.52])
+    assert ChatVerifier(chat, calibration=calibration).describe()["calibration"] == calibration.to_dict()
 
 
 def test_swapping_a_pair_changes_no_bit_and_equal_pairs_are_asked_once(tmp_path):
@@ -61,6 +71,7 @@ def test_a_failure_is_listed_and_makes_no_edge():
     assert float(rows[0].max()) < 0.5
     assert int(rows[1].argmax()) == SUPPORT
     assert [failure.stage for failure in verifier.failures] == ["relation-reply"]
+    assert verifier.usage["calls"] == 5  # two pairs in two orders, one of them repaired
     silent = ChatVerifier(ScriptedChat(lambda request: "", scores=lambda messages: [math.nan] * 3))
     assert silent.relate([PAIR])[0].tolist() == pytest.approx(NO_OPINION)
     assert len(silent.failures) == 2

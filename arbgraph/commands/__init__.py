@@ -1,0 +1,1 @@
+"""One module per command: `options(parser)` declares its flags, `run(**flags)` does the work and returns the exit code."""
