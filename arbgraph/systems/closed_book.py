@@ -1,0 +1,33 @@
+"""Closed book: the question alone, so that only what the model remembers can answer it."""
+
+from __future__ import annotations
+
+from arbgraph.chat.prompts import Prompt
+from arbgraph.chat.quoting import Block
+from arbgraph.schema import Query
+from arbgraph.systems.base import Ask, ChatSystem, Steps, text_of
+from arbgraph.systems.replies import ANSWER_FORM, answer_of
+
+CLOSED_BOOK = Prompt(
+    id="closed-book",
+    version=1,
+    rules="You answer a question from what you know.",
+    task=f"Answer the question. {ANSWER_FORM}",
+)
+
+
+class ClosedBook(ChatSystem):
+    """One call with the question; documents are not shown.
+
+    Args:
+        chat: the model. max_tokens: of the reply.
+    """
+
+    name = "closed-book"
+
+    def describe(self) -> dict:
+        return {**super().describe(), "prompts": [CLOSED_BOOK.name]}
+
+    def solve(self, query: Query) -> Steps:
+        [reply] = yield [Ask(CLOSED_BOOK.messages([Block("question", query.query)]), self.max_tokens)]
+        return answer_of(text_of(reply), self.name)
