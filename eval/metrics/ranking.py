@@ -1,6 +1,8 @@
-"""How well scores order claims: AUROC and average precision, exact under ties. Undefined is None, never a number."""
+"""How well scores order claims: AUROC, average precision and correlations, exact under ties. Undefined is None, never a number."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
@@ -61,3 +63,23 @@ def base_rate(label: Tensor) -> float | None:
     """Share of positives, in [0, 1]; None without labels."""
     label = torch.as_tensor(label, dtype=torch.float64)
     return float(label.mean()) if label.numel() else None
+
+
+def resampled_pearson(x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
+    """Pearson's correlation `[B]` of two vectors `[N]` where case i counts `weights[b, i]` times; NaN where either is constant."""
+    x, y = x.double(), y.double()
+    total = weights.sum(-1, keepdim=True)
+    dx, dy = x - weights @ x.unsqueeze(-1) / total, y - weights @ y.unsqueeze(-1) / total
+    spread = ((weights * dx.square()).sum(-1) * (weights * dy.square()).sum(-1)).sqrt()
+    return torch.where(spread > 0, (weights * dx * dy).sum(-1) / spread, torch.nan)
+
+
+def pearson(x: Tensor, y: Tensor) -> float | None:
+    """Pearson's correlation of two vectors, in [-1, 1]; None where either is constant."""
+    found = float(resampled_pearson(x, y, torch.ones(1, len(x), dtype=torch.float64)))
+    return None if math.isnan(found) else found
+
+
+def spearman(x: Tensor, y: Tensor) -> float | None:
+    """Spearman's correlation: Pearson's of the mid-ranks. None where either is constant."""
+    return pearson(mid_ranks(x), mid_ranks(y))
