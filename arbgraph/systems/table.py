@@ -145,7 +145,7 @@ ROWS: tuple[SystemInfo, ...] = (
         year=2024,
         target="arbgraph.systems.critic:Critic",
         needs=("chat", "retrieval"),
-        deviations="The searches for the question and for the question with its answer are always made; the model chooses only further ones.",
+        deviations="The searches for the question and for the question with its answer are always made; the model may add others.",
     ),
     SystemInfo(
         name="fire",
@@ -163,7 +163,7 @@ ROWS: tuple[SystemInfo, ...] = (
         year=2025,
         target="arbgraph.systems.mcts_rag:MctsRag",
         needs=("chat", "retrieval"),
-        deviations="Which action may follow which is our reading; on the last level only direct answers are tried, and unknown earns nothing.",
+        deviations="Which action may follow which is our reading; the last level only answers directly; unknown earns nothing.",
     ),
     SystemInfo(
         name="self-rag-prompted",
