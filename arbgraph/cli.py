@@ -6,6 +6,7 @@ Exit codes: 0 success, 1 an unexpected failure, 2 wrong usage or data (bad recor
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code. Errors in usage and data go to standard error, one line each."""
     from jsonargparse import ArgumentParser
 
+    # The commands report their progress themselves.
+    os.environ.setdefault("TQDM_DISABLE", "1")
     parser = ArgumentParser(prog="arbgraph", description="Conflict-aware evidence arbitration for retrieval-augmented generation.")
     commands = parser.add_subcommands(dest="command")
     modules = {name: importlib.import_module(f"arbgraph.commands.{name}") for name in COMMANDS}

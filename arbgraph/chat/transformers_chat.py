@@ -12,7 +12,8 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor
 
-from arbgraph.chat.base import ChatError, ChatModel, Messages, Reply, Request, request_key, schema_json
+from arbgraph.chat.base import ChatError, ChatModel, Message, Messages, Reply, Request, request_key, schema_json
+from arbgraph.chat.prefix import SHORTEST, PrefixStates
 from arbgraph.encoder import length_sorted_batches
 from arbgraph.models import ResolvedModel, resolve_model, weights_sha256
 from arbgraph.schema import Failed, content_id
@@ -29,7 +30,7 @@ class TransformersChat(ChatModel):
 
     Greedy and deterministic by default. A prompt that does not fit the model's context is a `Failed`, never cut silently. Control
     tokens of the chat template that occur in a message are broken up, so that no text can open a turn of its own.
-    `counts` has, beside those of every chat model, `control_tokens_defused`.
+    `counts` has, beside those of every chat model, `control_tokens_defused` and `scored`, the prompts whose options were scored.
 
     Args:
         model: hub name, folder or packaged model (`arbgraph.models`); safetensors or GGUF.
@@ -85,6 +86,8 @@ class TransformersChat(ChatModel):
         self._constraint = _Constraint.of(self.tokenizer, self.model.config.vocab_size) if constrain == "auto" else None
         self._has_system_turn = self._accepts_system_turn()
         self._controls = _control_tokens(self.tokenizer)
+        self._prefixes = PrefixStates(self.model)
+        self._beginnings: dict[Message, list[int]] = {}
         self.name = self.resolved.name
         self.revision = content_id(
             self.resolved.sha256, gguf_file, adapter and weights_sha256(Path(adapter)), self.precision, self.tokenizer.chat_template
@@ -199,7 +202,7 @@ class TransformersChat(ChatModel):
         """As in `ChatModel`: the sum over the option's tokens, split as the tokenizer splits prompt and option together.
 
         One row per prompt gives every option of one token, at the position where the reply begins, and one longer option; each
-        further longer option takes a row of its own.
+        further longer option takes a row of its own. What the model computes for a system turn is kept, so a prompt costs its user turn.
         """
         rendered = [self.render(messages) for messages in prompts]
         starts = [self._encode(text) for text in rendered]
@@ -207,24 +210,43 @@ class TransformersChat(ChatModel):
         scores = torch.full((len(prompts), len(options)), torch.nan, dtype=torch.float64)
         fits = [row for row, ids in enumerate(starts) if self.context is None or len(ids) + max(map(len, endings[row])) <= self.context]
         self.counts["failed_scores"] += len(prompts) - len(fits)
-        passes: list[tuple[int, list[int], list[int]]] = []  # prompt, tokens after it, options that it scores
+        self.counts["scored"] += len(fits)
+        # By shared beginning: prompt, tokens after it, options that they score.
+        passes: dict[tuple[int, ...], list[tuple[int, list[int], list[int]]]] = {}
         for row in fits:
+            listed = passes.setdefault(self._prefix(prompts[row], starts[row]), [])
             short = [option for option, tokens in enumerate(endings[row]) if len(tokens) == 1]
             for option in [option for option in range(len(options)) if option not in short]:
-                passes.append((row, endings[row][option][:-1], [*short, option]))
+                listed.append((row, endings[row][option][:-1], [*short, option]))
                 short = []
             if short:
-                passes.append((row, [], short))
-        for batch in length_sorted_batches([len(starts[row]) + len(tail) for row, tail, _ in passes], self.batch_size):
-            chosen = [passes[position] for position in batch]
-            table = self._log_softmax([starts[row] + tail for row, tail, _ in chosen], keep=1 + max(len(tail) for _, tail, _ in chosen))
-            for logprobs, (row, tail, scored) in zip(table, chosen, strict=True):
-                # Padding is on the left, so the last positions predict the first, second, ... token of the reply.
-                reply = logprobs[-len(tail) - 1 :]
-                for option in scored:
-                    tokens = endings[row][option]
-                    scores[row, option] = reply[torch.arange(len(tokens)), tokens].sum()
+                listed.append((row, [], short))
+        for prefix, listed in passes.items():
+            for batch in length_sorted_batches([len(starts[row]) + len(tail) for row, tail, _ in listed], self.batch_size):
+                chosen = [listed[position] for position in batch]
+                sequences = [starts[row][len(prefix) :] + tail for row, tail, _ in chosen]
+                table = self._log_softmax(sequences, keep=1 + max(len(tail) for _, tail, _ in chosen), prefix=prefix)
+                for logprobs, (row, tail, scored) in zip(table, chosen, strict=True):
+                    # Padding is on the left, so the last positions predict the first, second, ... token of the reply.
+                    reply = logprobs[-len(tail) - 1 :]
+                    for option in scored:
+                        tokens = endings[row][option]
+                        scores[row, option] = reply[torch.arange(len(tokens)), tokens].sum()
         return scores
+
+    def _prefix(self, messages: Messages, ids: list[int]) -> tuple[int, ...]:
+        """The tokens of a prompt that every prompt with its system turn begins with; empty where keeping them does not pay.
+
+        They depend on the system turn alone, so that a prompt is scored in the same way alone and in any batch.
+        """
+        system = messages.turns[0]
+        if not self._prefixes.usable or system.role != "system":
+            return ()
+        if system not in self._beginnings:
+            first, second = (self._encode(self.render(Messages((system, Message("user", text))))) for text in ("a", "Z"))
+            self._beginnings[system] = first[: _common_length(first, second)]
+        length = _common_length(self._beginnings[system], ids)
+        return tuple(ids[:length]) if SHORTEST <= length < len(ids) else ()
 
     def option_tokens(self, text: str, ids: list[int], option: str) -> list[int]:
         """The tokens of an option behind a rendered prompt and its token ids. Raises ValueError on an option without any."""
@@ -235,12 +257,22 @@ class TransformersChat(ChatModel):
         return tokens
 
     @torch.inference_mode()
-    def _log_softmax(self, sequences: list[list[int]], keep: int) -> Tensor:
-        """Log-probabilities `[B, keep, V]` float64 on the CPU at the last `keep` positions."""
+    def _log_softmax(self, sequences: list[list[int]], keep: int, prefix: tuple[int, ...] = ()) -> Tensor:
+        """Log-probabilities `[B, keep, V]` float64 on the CPU at the last `keep` positions of sequences that continue `prefix`."""
+        states = self._prefixes.for_batch(prefix, len(sequences)) if prefix else None
+        if states is None:
+            prefix, sequences = (), [[*prefix, *sequence] for sequence in sequences]
         ids, mask = self._padded(sequences)
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)
-        logits = self.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep, use_cache=False).logits
+        positions = (mask.cumsum(-1) - 1).clamp(min=0) + len(prefix)
+        mask = torch.cat([mask.new_ones(len(sequences), len(prefix)), mask], dim=-1)
+        given = {"use_cache": False} if states is None else {"past_key_values": states, "use_cache": True}
+        logits = self.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep, **given).logits
         return logits[:, -keep:].float().cpu().double().log_softmax(-1)
+
+
+def _common_length(*sequences: Sequence[int]) -> int:
+    """How many leading tokens all sequences share."""
+    return next((at for at, tokens in enumerate(zip(*sequences, strict=False)) if len(set(tokens)) > 1), min(map(len, sequences)))
 
 
 class _Constraint:

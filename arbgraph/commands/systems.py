@@ -16,6 +16,7 @@ def run(json: str | None) -> int:
     from dataclasses import asdict
 
     from rich.table import Table
+    from rich.text import Text
 
     from arbgraph.systems.registry import systems
 
@@ -24,8 +25,12 @@ def run(json: str | None) -> int:
         write_lines(json, [asdict(row) for row in rows])
     if json == "-":
         return 0
-    table = Table("system", "what", "paper", "year", "needs", "differs from the paper", box=None, padding=(0, 2, 0, 0))
+    table = Table("system", "what it is, and where it departs from the paper", "needs", box=None, padding=(0, 2, 0, 0))
     for row in rows:
-        table.add_row(row.name, row.title, row.paper, str(row.year), ", ".join(row.needs), row.deviations)
+        source = f"{row.paper}, {row.year}"
+        about = Text.assemble(
+            row.title, (f" ({source})", "bright_black"), (f"\n{row.deviations}" if row.deviations else "", "bright_black")
+        )
+        table.add_row(Text(row.name, style="bold"), about, ", ".join(row.needs))
     console().print(table)
     return 0

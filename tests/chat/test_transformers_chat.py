@@ -49,14 +49,79 @@ def test_options_of_one_and_of_several_tokens_take_one_row_a_prompt(tiny, monkey
     assert len(tiny.option_tokens("\n", tiny._encode("\n"), "A")) == 1
     passes = []
     true = tiny._log_softmax
-    monkeypatch.setattr(tiny, "_log_softmax", lambda sequences, keep: (passes.append(len(sequences)), true(sequences, keep))[1])
+    monkeypatch.setattr(tiny, "_log_softmax", lambda sequences, **more: (passes.append(len(sequences)), true(sequences, **more))[1])
     short = tiny.option_logprobs(PROMPTS, ["A", "B"])
     mixed = tiny.option_logprobs(PROMPTS, ["A", "unknown", "B"])
-    assert passes == [len(PROMPTS)] * 2
+    # Three prompts have no system turn; each system turn of the others makes a batch of its own.
+    assert passes == [3, 1, 1] * 2
     torch.testing.assert_close(short, mixed[:, [0, 2]], rtol=0, atol=1e-5)
     long = tiny.option_logprobs(PROMPTS, ["unknown", "unclear", "A"])
-    assert sum(passes[2:]) == 2 * len(PROMPTS)
+    assert sum(passes[6:]) == 2 * len(PROMPTS)
     torch.testing.assert_close(long[:, [0, 2]], mixed[:, [1, 0]], rtol=0, atol=1e-5)
+
+
+RULES = "Answer from the material alone, with one word."
+
+
+def with_rules(count, rules=RULES):
+    return [Messages.of("Which is right? " + "A or B? " * number, rules) for number in range(count)]
+
+
+def test_a_shared_system_turn_is_computed_once_and_changes_no_score(tiny_folder, tiny, monkeypatch):
+    chat = TransformersChat(str(tiny_folder), device="cpu")
+    lengths = []
+    forward = chat.model.forward
+    monkeypatch.setattr(chat.model, "forward", lambda *a, **k: (lengths.append(tuple(k["input_ids"].shape)), forward(*a, **k))[1])
+    prompts = with_rules(5)
+    first = chat.option_logprobs(prompts, OPTIONS)
+    beginning, rest = lengths
+    assert beginning[0] == 1
+    assert rest[0] == len(prompts)
+    assert beginning[1] + rest[1] == max(len(tiny._encode(tiny.render(messages))) for messages in prompts) + len(
+        tiny.option_tokens("\n", tiny._encode("\n"), "unknown")[:-1]
+    )
+    alone = torch.cat([chat.option_logprobs([messages], OPTIONS) for messages in prompts])
+    assert len(lengths) == 2 + len(prompts)
+    torch.testing.assert_close(first, alone, rtol=0, atol=1e-5)
+    chat._prefixes.usable = False
+    torch.testing.assert_close(first, chat.option_logprobs(prompts, OPTIONS), rtol=0, atol=1e-5)
+
+
+def test_beginnings_that_are_no_longer_asked_for_are_dropped(tiny_folder):
+    chat = TransformersChat(str(tiny_folder), device="cpu")
+    for number in range(6):
+        chat.option_logprobs(with_rules(1, f"{RULES} {number}"), OPTIONS)
+    assert len(chat._prefixes._kept) == 4
+
+
+def test_a_model_with_a_sliding_window_reads_every_prompt_whole(tmp_path):
+    from transformers import MistralConfig, MistralForCausalLM
+
+    tokenizer = byte_tokenizer()
+    torch.manual_seed(0)
+    config = MistralConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        sliding_window=24,
+        initializer_range=0.5,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    MistralForCausalLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    chat = TransformersChat(str(tmp_path), device="cpu")
+    scores = chat.option_logprobs(with_rules(4), ["A", "B"])
+    assert not chat._prefixes.usable
+    for row, messages in enumerate(with_rules(4)):
+        table = manual_logits(chat, chat._encode(chat.render(messages)))[-1].log_softmax(-1)
+        expected = [float(table[chat.tokenizer.convert_tokens_to_ids(option)]) for option in ("A", "B")]
+        assert scores[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_batch_gives_what_each_prompt_gives_alone(tiny):
