@@ -84,8 +84,8 @@ class Benchmark:
     def load(self, root: str | Path, split: str | None = None) -> list[Item]:
         """The items of a split, by default the last one; `all` are the items of every split.
 
-        Raises InputError on an unknown split, a missing or broken file, an id used twice, and, with `repeats="refuse"`, on the same question
-        with the same documents twice: questions are the unit of every comparison, and a repeated one would count double.
+        Raises InputError on an unknown split, a missing or broken file, an id used twice, and, where repeats are refused, on the same
+        question with the same documents twice: questions are the unit of every comparison, and a repeated one would count double.
         """
         split = split or self.splits[-1]
         if split not in (*self.splits, "all"):
