@@ -1,0 +1,198 @@
+"""The reader as a Lightning module: network, loss, dev scores, and what a training checkpoint keeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import lightning as L
+import torch
+from torch import Tensor
+
+from arbgraph.checkpoint import Checkpoint, load_checkpoint
+from arbgraph.models import resolve_model
+from arbgraph.reader.model import ReaderModel, SpanHead
+from arbgraph.reader.reader import KIND, Reader, ReaderCalibration, load_reader
+from arbgraph.reader.tokens import ReaderTokenizer
+from arbgraph.verifier.backbone import load_backbone, load_config
+from eval.metrics.answers import exact_match, token_f1
+from train.console import say, show_rows
+from train.data.questions import Reading
+from train.data.reading import ReaderData
+from train.lora import LoraSettings, adapt, parameter_rows
+from train.network import unfreeze
+
+
+class ReaderModule(L.LightningModule):
+    """Encoder with LoRA (or trained whole), span head, and the loss.
+
+    Args:
+        base: hub name, folder or packaged model; an encoder with token types.
+        output: checkpoint folder that `fit` writes.
+        init_from: published reader to continue from, folder or name of a shipped one.
+        full: train the whole base, but for its word embeddings, in place of an adapter.
+        offline: never touch the network.
+        max_tokens: longest window of question and passage.
+        lora: rank, alpha, dropout and targets.
+        width: longest answer in tokens.
+        rank: of the bilinear span term.
+        dropout: in the head.
+        encoder_dropout: inside the encoder while training; null keeps the base's own.
+        lr: peak learning rate of the encoder.
+        head_lr: peak learning rate of the head; null takes `lr`.
+        weight_decay: of matrices.
+        warmup: share of the steps that warm up; the rest decays linearly to a twentieth.
+    """
+
+    def __init__(
+        self,
+        base: str = "sentence-transformers/all-MiniLM-L6-v2",
+        output: str = "outputs/reader",
+        init_from: str | None = None,
+        full: bool = False,
+        offline: bool = True,
+        max_tokens: int = 224,
+        lora: LoraSettings | None = None,
+        width: int = 30,
+        rank: int = 64,
+        dropout: float = 0.1,
+        encoder_dropout: float | None = 0.0,
+        lr: float = 1e-3,
+        head_lr: float | None = None,
+        weight_decay: float = 0.01,
+        warmup: float = 0.05,
+    ) -> None:
+        super().__init__()
+        # The base's frozen weights are not in a training checkpoint.
+        self.strict_loading = False
+        self.output, self.full, self.max_tokens = output, full, max_tokens
+        self.settings = {"lr": lr, "head_lr": lr if head_lr is None else head_lr, "weight_decay": weight_decay, "warmup": warmup}
+        self.resolved = resolve_model(base, offline=offline)
+        self.parent: Checkpoint | None = None
+        if init_from is None:
+            config = load_config(self.resolved, dropout=encoder_dropout)
+            encoder = load_backbone(self.resolved, config)
+            encoder = unfreeze(encoder) if full else adapt(encoder, lora or LoraSettings(r=32, alpha=64))
+            if full:
+                encoder.get_input_embeddings().weight.requires_grad_(False)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+            self.model = ReaderModel(encoder, SpanHead(config.hidden_size, width=width, rank=rank, dropout=dropout), config.hidden_size)
+        else:
+            self.parent = load_checkpoint(init_from, kind=KIND)
+            self.model, _ = load_reader(self.parent, offline=offline, trainable=True)
+        self.model.train()
+        self.seen, self.smoothed, self.started = 0, 0.0, time.monotonic()
+        self.dev_reports: dict[str, dict[str, float]] = {}
+        frozen = {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
+        buffers = {f"model.encoder.{name}" for name, _ in self.model.encoder.named_buffers()}
+        self._kept = frozenset(self.state_dict().keys() - frozen - buffers)
+
+    @property
+    def _data(self) -> ReaderData:
+        return self.trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def tokenizer(self) -> ReaderTokenizer:
+        """Windows as they are read in training."""
+        return self._data.collator.tokenizer
+
+    def on_fit_start(self) -> None:
+        show_rows("parameters", parameter_rows(self.model, {name.removeprefix("model.") for name in self._kept}))
+        show_rows("training data", [{key: row[key] for key in ("set", "answered", "none", "lost")} for row in self._data.counts])
+        self.started = time.monotonic()
+
+    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+        gold, known = batch.pop("gold"), batch.pop("known")
+        losses = span_loss(*self.model(batch), gold)
+        loss = (losses * known).sum() / known.sum().clamp(min=1)
+        if not torch.isfinite(loss):
+            raise ValueError(f"loss is {float(loss)} in batch {batch_idx}; lower the learning rate, or train with trainer.precision 32-true")
+        self.seen += len(known)
+        self.smoothed = float(loss) if self.smoothed == 0 else 0.98 * self.smoothed + 0.02 * float(loss)
+        self.log("train/loss", self.smoothed, batch_size=len(known))
+        if self.global_step % 50 == 0:
+            rate = self.seen / max(1e-9, time.monotonic() - self.started)
+            say(f"step {self.global_step} of {self.trainer.estimated_stepping_batches}, loss {self.smoothed:.4f}, {rate:.1f} readings/s")
+        return loss
+
+    def on_validation_epoch_start(self) -> None:
+        self.dev_reports = {}
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        """Reads a dev set as the finished reader does; a batch is the name of a set."""
+        rows = self._data.dev_sets[batch]
+        reader = Reader(self.model, self.tokenizer, ReaderCalibration(), batch_size=64, device=str(self.device))
+        self.dev_reports[batch] = report(reader, rows)
+        self.model.train()
+
+    def on_validation_epoch_end(self) -> None:
+        if not self.dev_reports:
+            return
+        others = [one["score"] for name, one in self.dev_reports.items() if name != "ramdocs/dev"]
+        # RAMDocs asks as this reader will be asked: it counts as much as the other sets together.
+        score = 0.5 * self.dev_reports["ramdocs/dev"]["score"] + 0.5 * sum(others) / len(others)
+        self.log("dev/score", score)
+        show_rows(f"dev after {self.seen} readings: {score:.4f}", [{"set": n, **{k: f"{v:.3f}" for k, v in r.items()}} for n, r in self.dev_reports.items()])
+
+    def configure_optimizers(self) -> Any:
+        groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
+        for name, parameter in self.named_parameters():
+            if parameter.requires_grad:
+                groups.setdefault((name.startswith("model.encoder."), parameter.ndim > 1), []).append(parameter)
+        settings = self.settings
+        optimizer = torch.optim.AdamW(
+            {"params": some, "lr": settings["lr" if of_encoder else "head_lr"], "weight_decay": settings["weight_decay"] if matrix else 0.0}
+            for (of_encoder, matrix), some in groups.items()
+        )
+        total = int(self.trainer.estimated_stepping_batches)
+        warm = max(1, round(total * settings["warmup"]))
+
+        def factor(step: int) -> float:
+            return min((step + 1) / warm, max(0.05, (total - step) / max(1, total - warm)))
+
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "interval": "step"}}
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["state_dict"] = {name: tensor for name, tensor in checkpoint["state_dict"].items() if name in self._kept}
+        checkpoint["seen"] = self.seen
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        missing = sorted(self._kept - checkpoint["state_dict"].keys())
+        if missing:
+            raise ValueError(f"the training checkpoint lacks {len(missing)} trained tensors, {missing[0]} first; it is of another configuration")
+        self.seen = checkpoint["seen"]
+
+
+def span_loss(spans: Tensor, none: Tensor, gold: Tensor) -> Tensor:
+    """-log P(one of the answer's places) per row, or -log P(no answer) where a row has none, `[B]`.
+
+    Args:
+        spans: scores `[B, L, W]`, -inf where no span can be.
+        none: scores `[B]`.
+        gold: `[G, 3]`: row, first token and further tokens of every right span.
+    """
+    everything = torch.cat([spans.flatten(1), none.unsqueeze(1)], dim=1)
+    right = torch.zeros_like(spans, dtype=torch.bool)
+    right[gold[:, 0], gold[:, 1], gold[:, 2]] = True
+    unanswered = ~right.flatten(1).any(1, keepdim=True)
+    chosen = torch.cat([right.flatten(1), unanswered], dim=1)
+    return everything.logsumexp(1) - everything.masked_fill(~chosen, float("-inf")).logsumexp(1)
+
+
+def report(reader: Reader, rows: Sequence[Reading]) -> dict[str, float]:
+    """How a reader does on readings: `em` and `f1` of its best span on answered ones, `forced` or not by the no-answer decision,
+    `answered` and `none`: share of decisions right on either kind, and `score`: share of readings with the right outcome."""
+    answers = reader.read([row.question for row in rows], [row.passage for row in rows], n_best=1)
+    em, f1, found, kept, right = [], [], [], [], []
+    for row, answer in zip(rows, answers, strict=True):
+        if row.spans:
+            text, gold = (answer[0].text if len(answer) else ""), [row.answers]
+            em.append(exact_match(text, gold) or 0.0)
+            f1.append(scored.f1 if (scored := token_f1(text, gold)) else 0.0)
+            found.append(answer.best is not None)
+            right.append(em[-1] if found[-1] else 0.0)
+        else:
+            kept.append(answer.best is None)
+            right.append(float(kept[-1]))
+    mean = lambda values: sum(values) / len(values) if values else float("nan")  # noqa: E731
+    return {"n": float(len(rows)), "em": mean(em), "f1": mean(f1), "answered": mean(found), "none": mean(kept), "score": mean(right)}
