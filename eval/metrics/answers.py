@@ -30,12 +30,12 @@ class PrecisionRecall(NamedTuple):
 def normalise_answer(text: str) -> str:
     """NFC, lower case, no ASCII punctuation, no a/an/the, single spaces.
 
-    A text of which nothing is left, such as the answer "A", is only lower-cased and stripped. Source: Rajpurkar et al., EMNLP 2016, whose
+    What would leave nothing is not dropped: the answer "A." is "a", and "?" stays. Source: Rajpurkar et al., EMNLP 2016, whose
     script does not compose characters.
     """
     lowered = unicodedata.normalize("NFC", text).lower()
-    words = _ARTICLES.sub(" ", lowered.translate(_PUNCTUATION)).split()
-    return " ".join(words) if words else lowered.strip()
+    bare = lowered.translate(_PUNCTUATION)
+    return " ".join((_ARTICLES.sub(" ", bare).split() or bare.split() or lowered.split()))
 
 
 def _normalised(answers: Sequence[str]) -> set[str]:
