@@ -35,7 +35,7 @@ def normalise_answer(text: str) -> str:
     """
     lowered = unicodedata.normalize("NFC", text).lower()
     bare = lowered.translate(_PUNCTUATION)
-    return " ".join((_ARTICLES.sub(" ", bare).split() or bare.split() or lowered.split()))
+    return " ".join(_ARTICLES.sub(" ", bare).split() or bare.split() or lowered.split())
 
 
 def _normalised(answers: Sequence[str]) -> set[str]:
