@@ -39,7 +39,8 @@ def reweighted(model: Any, weights: Tensor, heads: Sequence[Head] | None = None)
         model: a causal model of transformers that reads one sequence, without padding. weights: `[P]` in [0, 1], for the first P tokens;
             later ones keep theirs. heads: None takes all.
 
-    The model computes with its eager attention meanwhile, the one whose mask is always given as numbers. Weights of 1 leave it alone.
+    The model computes with its eager attention meanwhile, the one whose mask is always given as numbers; with weights of 1 alone, it stays
+    as it is, to the last bit.
     Raises ValueError on weights out of range or on a head that the model does not have.
     """
     if bool(((weights < 0) | (weights > 1)).any()):
@@ -49,6 +50,9 @@ def reweighted(model: Any, weights: Tensor, heads: Sequence[Head] | None = None)
     if unknown := sorted(set(chosen) - set(known)):
         raise ValueError(f"the model has no head {unknown[0]}; it has {known[-1][0] + 1} layers of {known[-1][1] + 1} heads")
     layers = attention_layers(model)
+    if bool((weights == 1).all()):
+        yield
+        return
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     handles = []
