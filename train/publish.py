@@ -79,7 +79,7 @@ def publish_verifier(
         encoder=module.model.encoder.state_dict() if module.full else None,
         card=card,
         metrics=metrics,
-        training=_plain({key: value for key, value in training.items() if key != "config"}),
+        training=plain({key: value for key, value in training.items() if key != "config"}),
     )
 
 
@@ -169,12 +169,12 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
     return "\n".join(lines)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Plain data for YAML: mappings, lists and scalars; anything else by its text."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
-        return _plain(vars(value))
+        return plain(vars(value))
     return value if isinstance(value, str | int | float | bool | type(None)) else str(value)

@@ -352,7 +352,7 @@ def calibrate(data: VerifierData, logits: Sequence[Tensor]) -> VerifierCalibrati
 class Throughput(L.Callback):
     """Step, smoothed loss, pairs per second and time left: a bar where people watch, elsewhere a line every `every` steps.
 
-    The rate is that of all processes together, since the last validation.
+    For any module that counts `pairs_seen` and keeps a `smoothed` loss. The rate is that of all processes together, since the last validation.
     """
 
     def __init__(self, every: int = 50) -> None:
@@ -381,20 +381,20 @@ class Throughput(L.Callback):
             self.bar = None
 
     def _mark(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        assert isinstance(pl_module, VerifierModule)
-        self.since, self.pairs, self.step = time.perf_counter(), pl_module.pairs_seen, trainer.global_step
+        module: Any = pl_module
+        self.since, self.pairs, self.step = time.perf_counter(), module.pairs_seen, trainer.global_step
         self.told = trainer.global_step
 
     def on_train_batch_end(self, trainer: L.Trainer, pl_module: L.LightningModule, *args: Any) -> None:
-        assert isinstance(pl_module, VerifierModule)
+        module: Any = pl_module
         # With accumulated gradients several batches end on one step.
         if trainer.global_step == self.told or (self.bar is None and trainer.global_step % self.every):
             return
         self.told = trainer.global_step
         spent, total = time.perf_counter() - self.since, int(trainer.estimated_stepping_batches)
         left = (total - trainer.global_step) * spent / (trainer.global_step - self.step)
-        rate = (pl_module.pairs_seen - self.pairs) / spent
-        text = f"loss {pl_module.smoothed:.4f}  {rate:.0f} pairs/s  {left / 60:.1f} min left"
+        rate = (module.pairs_seen - self.pairs) / spent
+        text = f"loss {module.smoothed:.4f}  {rate:.0f} pairs/s  {left / 60:.1f} min left"
         if self.bar is not None:
             self.bar.update(self.task, completed=trainer.global_step, description=text)
         else:

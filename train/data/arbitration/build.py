@@ -21,7 +21,6 @@ from train.data.conflicts.engine import stable_hash
 from train.data.conflicts.names import Names
 
 GIVE_UP = 400  # draws in a row without a new record
-MAX_CHARS = 1400  # of all texts of a record
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class ArbitrationRecipe:
         changing: share of records about facts that change, among the generated ones.
         real: share of records whose texts come from `sources`; less where these run out.
         repeats: how often a pair of claims from `sources` is used at most.
+        max_chars: of all texts of a record together; what is longer is drawn anew.
         sources: data files.
         decisions: decision logs (`arbgraph arbitrate --json FILE`), relative to the data root.
         confidence, doubt: least confidence of a decision with and without a winner.
@@ -45,6 +45,7 @@ class ArbitrationRecipe:
     changing: float = 0.4
     real: float = 0.25
     repeats: int = 2
+    max_chars: int = 900
     sources: Sequence[TextSource] = ()
     decisions: Sequence[str] = ()
     confidence: float = 0.6
@@ -69,7 +70,7 @@ def draw_records(recipe: ArbitrationRecipe, count: int, split: Split, contrasts:
         contrast = next(real, None) if rng.random() < recipe.real else None
         material = contrast.material(rng) if contrast is not None else _generated(recipe, rng, names, split)
         record = _fitting(quotas, material, rng, names) if material is not None else None
-        if record is None or (record.key in made and record.origin == "generated") or _chars(record) > MAX_CHARS:
+        if record is None or (record.key in made and record.origin == "generated") or _chars(record) > recipe.max_chars:
             barren += 1
             continue
         barren, quotas[record.type] = 0, quotas[record.type] - 1

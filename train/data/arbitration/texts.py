@@ -172,7 +172,7 @@ def _from_questions(source: TextSource, rows: Sequence[dict[str, Any]], stock: S
         stock.dropped["question without two answers"] += not pairs
         for a, b, compatible in pairs:
             texts = [(*dict.fromkeys(answers[answer, flag]),) for answer, flag in ((a, False), (b, not compatible))]
-            claims = [_claim(question, answer, said) for answer, said in zip((a, b), texts, strict=True)]
+            claims = _claims(question, (a, b), texts)
             if claims[0] == claims[1]:
                 stock.dropped["two answers in one sentence"] += 1
                 continue
@@ -180,13 +180,13 @@ def _from_questions(source: TextSource, rows: Sequence[dict[str, Any]], stock: S
             yield question, Contrast(question, (claims[0], claims[1]), (sides[0], sides[1]), source, compatible=compatible)
 
 
-def _claim(question: str, answer: str, sentences: Sequence[str]) -> str:
-    """The shortest sentence that states the answer; the answer as a sentence of its own where all are long."""
-    shortest = min(sentences, key=lambda text: (len(text), text))
-    if len(shortest.split()) <= MAX_WORDS // 2:
+def _claims(question: str, answers: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[str]:
+    """The shortest sentence for either answer; where one of them is long, both answers as sentences of one form."""
+    shortest = [min(said, key=lambda text: (len(text), text)) for said in sentences]
+    if all(len(text.split()) <= MAX_WORDS // 2 for text in shortest):
         return shortest
-    # The form depends on the question alone, so that it is the same for both sides.
-    return _RESTATED[len(question) % len(_RESTATED)].replace("{q}", question).replace("{a}", answer)
+    form = _RESTATED[len(question) % len(_RESTATED)]
+    return [form.replace("{q}", question).replace("{a}", answer) for answer in answers]
 
 
 def _sentence_with(answer: str, text: str) -> str | None:
