@@ -17,7 +17,7 @@ from arbgraph.encoder import length_sorted_batches
 from arbgraph.minimise import minimise
 from arbgraph.reader.reader import KIND, Reader, ReaderCalibration
 from train.data.questions import Reading
-from train.publish import _plain as plain  # pyright: ignore[reportPrivateUsage]
+from train.publish import plain
 from train.reader_module import ReaderModule, report, span_loss
 
 if TYPE_CHECKING:

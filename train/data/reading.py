@@ -6,7 +6,7 @@ import math
 import random
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,12 @@ from arbgraph.models import resolve_model
 from arbgraph.reader.tokens import ReaderTokenizer, Window
 from arbgraph.verifier.backbone import load_tokenizer
 from train.data.cloze import plain_title
-from train.data.questions import SETS, QuestionSet, Reading, find_spans, ramdocs_dev, read_rows, readings
+from train.data.questions import RAMDOCS, SETS, Reading, find_spans, ramdocs_dev, read_rows, readings
+from train.data.records import record_readings
 
 # Shares of the questions made by rule that are asked of a text without their answer.
 SENTENCE_REMOVED, OTHER_PASSAGE = 0.16, 0.10
+FRAGMENTS = 0.4
 
 
 @dataclass(frozen=True)
@@ -82,27 +84,31 @@ def spaced(reading: Reading) -> Reading:
     return Reading(reading.question, passage, tuple(moved(*span) for span in reading.spans), reading.source)
 
 
-def made_by_rule(paths: Sequence[str], seed: int) -> list[Reading]:
-    """Questions of `train.data.synthetic_questions` with their passages: most answered, some asked of a text without the answer."""
+def made_by_rule(paths: Sequence[str], seed: int, limit: int) -> list[Reading]:
+    """At most `limit` questions of `train.data.synthetic_questions` with their passages: most answered, some asked of a text without the
+    answer. Which ones depends on the seed; of bare fragments, the least like real questions, fewer are taken."""
     records = [record for path in paths for record in read_rows(Path(path))]
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, record in enumerate(records):
-        for word in set(plain_title(record["title"]).lower().split()):
+        for word in sorted(set(plain_title(record["title"]).lower().split())):
             by_word[word].append(number)
     rng = random.Random(seed)
+    asked = [(record, one) for record in records for one in record["questions"] if one["style"] != "fragment" or rng.random() < FRAGMENTS]
+    rng.shuffle(asked)
     made: list[Reading] = []
-    for record in records:
-        for one in record["questions"]:
-            draw = rng.random()
-            source = f"made by rule: {one['style']}"
-            if draw < SENTENCE_REMOVED:
-                reading = _without_sentence(record, one, source)
-            elif draw < SENTENCE_REMOVED + OTHER_PASSAGE:
-                reading = _elsewhere(record, one, source, records, by_word, rng)
-            else:
-                reading = _answered(record, one, source, rng)
-            if reading is not None:
-                made.append(reading)
+    for record, one in asked:
+        if len(made) == limit:
+            break
+        draw = rng.random()
+        source = f"made by rule: {one['style']}"
+        if draw < SENTENCE_REMOVED:
+            reading = _without_sentence(record, one, source)
+        elif draw < SENTENCE_REMOVED + OTHER_PASSAGE:
+            reading = _elsewhere(record, one, source, records, by_word, rng)
+        else:
+            reading = _answered(record, one, source, rng)
+        if reading is not None:
+            made.append(reading)
     return made
 
 
@@ -126,7 +132,9 @@ def _without_sentence(record: dict[str, Any], one: dict[str, Any], source: str) 
     return Reading(one["question"], rest, (), source)
 
 
-def _elsewhere(record: dict[str, Any], one: dict[str, Any], source: str, records: list[Any], by_word: dict[str, list[int]], rng: random.Random) -> Reading | None:
+def _elsewhere(
+    record: dict[str, Any], one: dict[str, Any], source: str, records: list[Any], by_word: dict[str, list[int]], rng: random.Random
+) -> Reading | None:
     """A passage with a word of the title in its own title, or any other, that does not hold the answer."""
     words = [word for word in plain_title(record["title"]).lower().split() if 1 < len(by_word[word]) < 200]
     pool = by_word[rng.choice(words)] if words and rng.random() < 0.7 else range(len(records))
@@ -177,7 +185,10 @@ class ReaderCollator:
         gold = [(row, first, width) for row, (_, spans) in enumerate(made) for first, width in spans]
         # An answer that no window can hold is neither answered nor unanswered; such a row has no part in the loss.
         known = torch.tensor([bool(spans) or not reading.spans for reading, (_, spans) in zip(rows, made, strict=True)])
-        return self.tokenizer.batch([window for window, _ in made]) | {"gold": torch.tensor(gold, dtype=torch.long).reshape(-1, 3), "known": known}
+        return self.tokenizer.batch([window for window, _ in made]) | {
+            "gold": torch.tensor(gold, dtype=torch.long).reshape(-1, 3),
+            "known": known,
+        }
 
 
 def gold_tokens(window: Window, spans: Sequence[tuple[int, int]], width: int) -> list[tuple[int, int]]:
@@ -198,6 +209,7 @@ class ReaderData(L.LightningDataModule):
         root: folder of the question sets.
         synthetic: files of `train.data.synthetic_questions`.
         synthetic_examples: at most this many of their questions.
+        records: readings of invented pages (`train.data.records`).
         copies: how often every reading of the question sets is seen, each time cropped anew.
         dev_cap: at most this many dev readings a set.
         ramdocs: train on RAMDocs dev too, so often; 0 keeps it for measuring.
@@ -211,6 +223,7 @@ class ReaderData(L.LightningDataModule):
         root: str = "data",
         synthetic: list[str] | None = None,
         synthetic_examples: int = 60000,
+        records: int = 12000,
         copies: int = 2,
         dev_cap: int = 60,
         ramdocs: int = 0,
@@ -222,7 +235,8 @@ class ReaderData(L.LightningDataModule):
         offline: bool = True,
     ) -> None:
         super().__init__()
-        self.root, self.synthetic, self.synthetic_examples, self.copies = root, synthetic or [], synthetic_examples, copies
+        self.root, self.synthetic, self.synthetic_examples = root, synthetic or [], synthetic_examples
+        self.records, self.copies = records, copies
         self.dev_cap, self.ramdocs, self.batch_size, self.seed = dev_cap, ramdocs, batch_size, seed
         tokenizer = load_tokenizer(resolve_model(base, offline=offline))
         self.collator = ReaderCollator(ReaderTokenizer(tokenizer, max_tokens=max_tokens), width)
@@ -244,19 +258,21 @@ class ReaderData(L.LightningDataModule):
         found, lost = readings(self.root, "train")
         if self.ramdocs:
             found["ramdocs/dev"], lost["ramdocs/dev"] = ramdocs_dev(self.root)
-        licences = {one.name: one.licence for one in (*SETS, QuestionSet("ramdocs/dev.jsonl.gz", SETS[0].read, "MIT"))}
+        licences = {one.name: one.licence for one in SETS} | {"ramdocs/dev": RAMDOCS.licence}
         rows: list[Reading] = []
         for name, some in found.items():
             rows += some * (self.ramdocs if name == "ramdocs/dev" else self.copies)
             answered = sum(bool(one.spans) for one in some)
-            self.counts.append({"set": name, "licence": licences[name], "answered": answered, "none": len(some) - answered, "lost": lost[name]})
-        ruled = made_by_rule(self.synthetic, self.seed)
-        rng.shuffle(ruled)
-        for style, count in sorted(Counter((one.source, bool(one.spans)) for one in ruled[: self.synthetic_examples]).items()):
-            if style[1]:
-                none = sum(one.source == style[0] and not one.spans for one in ruled[: self.synthetic_examples])
-                self.counts.append({"set": style[0], "licence": "texts of the sets above", "answered": count, "none": none, "lost": 0})
-        rows += ruled[: self.synthetic_examples]
+            self.counts.append(
+                {"set": name, "licence": licences[name], "answered": answered, "none": len(some) - answered, "lost": lost[name]}
+            )
+        ruled = made_by_rule(self.synthetic, self.seed, self.synthetic_examples) + record_readings(self.records, self.seed)
+        for source in sorted({one.source for one in ruled}):
+            some = [one for one in ruled if one.source == source]
+            answered = sum(bool(one.spans) for one in some)
+            licence = "none: invented" if source.endswith("record") else "texts of the sets above"
+            self.counts.append({"set": source, "licence": licence, "answered": answered, "none": len(some) - answered, "lost": 0})
+        rows += ruled
         crop = Crop()
         self.train_rows = []
         for one in rows:
