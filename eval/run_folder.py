@@ -3,7 +3,8 @@
 - `predictions.jsonl`: one line per question, flushed as soon as it is there; `predictions.RANK.jsonl` while several processes write.
 - `timings.jsonl`: seconds per question; wall time is no part of anything that repeats.
 - `config.yaml`: complete, and readable by `--config`. `environment.json`: what else decides or surrounds the answers.
-- `metrics.json`: the scores, of the predictions alone.
+- `checked.jsonl`: judgements of claims, where a metric needs them; `ragchecker.json`: the same in the official tool's format.
+- `metrics.json`: the scores, of predictions and judgements alone.
 
 A killed run leaves whole lines and perhaps a torn last one, which is dropped; the next run goes on behind them.
 """
@@ -21,9 +22,11 @@ from arbgraph.io import InputError, to_json_line, whole_file
 from eval.benchmarks.base import Item
 
 PREDICTIONS, TIMINGS = "predictions", "timings"
-OUR_FILES = ("predictions*.jsonl", "timings*.jsonl", "config.yaml", "environment.json", "metrics.json")
+OUR_FILES = (
+    "predictions*.jsonl", "timings*.jsonl", "config.yaml", "environment.json", "metrics.json", "checked.jsonl", "ragchecker.json",
+)  # fmt: skip
 # Keys of the configuration that may differ between two sittings of one run: they do not change what is answered.
-FREE = frozenset({"root", "batch_size", "metrics", "cache", "max_failed"})
+FREE = frozenset({"root", "batch_size", "metrics", "checker", "cache", "max_failed"})
 # Parts of the environment that decide the answers.
 DECISIVE = ("system", "data")
 

@@ -6,8 +6,7 @@ import inspect
 import json
 import random
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +17,11 @@ from arbgraph.systems import System, open_system, systems
 from eval.benchmarks import Benchmark, Item, open_benchmark
 from eval.benchmarks.base import UNTRUE
 from eval.benchmarks.custom import Columns, custom
-from eval.metrics.table import METRICS, Metric, Scored, Scores, score
+from eval.checking import Checked
+from eval.metrics.table import score
 from eval.processes import Processes, environment, find_processes
 from eval.run_folder import RunFolder
+from eval.scoring import failures_of, judge, needs_judging, open_checker, score_with_failures, scored
 
 ASKS = {"chat", "option scores", "white box"}  # needs of a system that a chat model meets
 AUTO_CHAT = "smollm2"
@@ -38,13 +39,17 @@ class RunConfig:
         system: name (`arbgraph.systems`).
         system_options: arguments of the system's class.
         chat: a chat model (`smollm2`, `hf:NAME`, `openai:MODEL@URL`); `auto` is smollm2 for systems that ask one, and none for others.
-        chat_options: arguments of the chat model. cache: a file that keeps its replies.
-        split: of the benchmark; null takes the last, `all` every one.
+        chat_options: arguments of the chat model.
+        cache: a file that keeps the replies of the chat model.
+        split: of the benchmark; null takes the last, `all` takes every one.
         limit: at most so many questions, evenly spaced.
         root: folder of the benchmark data.
-        data: a file of your own questions. columns: which of its columns holds what. wanted: all its gold answers, or one of them.
+        data: a file of your own questions.
+        columns: which column of that file holds what.
+        wanted: whether all gold answers of that file are wanted, or one of them.
         credibility: what systems are told of the documents: nothing, or `ideal`, 0.1 for untrue ones and 1 for all others.
         metrics: names (`eval.metrics.table`); null takes the benchmark's and the cost.
+        checker: judges claims of long answers: a relation verifier, `chat:NAME`, or `none`; asked where a metric needs it.
         batch_size: questions that a system gets at once.
         seed: of random, numpy and torch before the system is built.
         max_failed: share of failed questions above which the run counts as failed.
@@ -64,6 +69,7 @@ class RunConfig:
     wanted: Literal["all", "one"] = "all"
     credibility: Literal["none", "ideal"] = "none"
     metrics: list[str] | None = None
+    checker: str = "verifier-minilm"
     batch_size: int = 8
     seed: int = 0
     max_failed: float = 0.05
@@ -177,6 +183,7 @@ def run(
     """
     processes = find_processes()
     benchmark = config.open_benchmark()
+    config = replace(config, split=config.split or benchmark.splits[-1])
     items = config.items(benchmark)
     score([], config.metrics or benchmark.metrics)  # an unknown metric is an error before the first question, not after the last
     seed_everything(config.seed)
@@ -243,16 +250,6 @@ def _row(item: Item, outcome: Answer | Failed, system: System) -> dict[str, Any]
     return {**row, "answer": outcome.model_dump(mode="json"), "tokens": chat.count_tokens(outcome.text) if chat is not None else None}
 
 
-def scored(item: Item, row: Mapping[str, Any]) -> Scored:
-    """What the metrics see of a question and its stored prediction; a failed question has no answer."""
-    about = {"id": item.query.id, "gold": item.gold, "wrong": item.wrong, "answerable": item.answerable}
-    if row["failed"] is not None:
-        return Scored(**about, predicted=(), text="", tokens=0, usage=row["failed"]["usage"] or None)
-    answer = Answer.model_validate(row["answer"])
-    more = {"abstained": answer.abstained, "tokens": row["tokens"], "usage": answer.usage}
-    return Scored(**about, predicted=answer.short_answers, text=answer.text, **more)
-
-
 def rescore(out: str | Path, *, metrics: list[str] | None = None, root: str | None = None) -> Outcome:
     """Scores a stored run again, with other metrics if given. No system and no model is opened. Raises InputError."""
     folder = RunFolder(out)
@@ -266,7 +263,7 @@ def rescore(out: str | Path, *, metrics: list[str] | None = None, root: str | No
         raise InputError(
             f"{folder.path}: {len(missing)} of {len(items)} questions have no prediction yet ({missing[0]!r}); finish the run first"
         )
-    return _finish(folder, config, benchmark, items, rows)
+    return _finish(folder, config, benchmark, items, rows, stored=True)
 
 
 def config_of(values: Mapping[str, Any], where: str | Path) -> RunConfig:
@@ -279,16 +276,26 @@ def config_of(values: Mapping[str, Any], where: str | Path) -> RunConfig:
 
 
 def _finish(
-    folder: RunFolder, config: RunConfig, benchmark: Benchmark, items: Sequence[Item], rows: Mapping[str, Mapping[str, Any]]
+    folder: RunFolder,
+    config: RunConfig,
+    benchmark: Benchmark,
+    items: Sequence[Item],
+    rows: Mapping[str, Mapping[str, Any]],
+    *,
+    stored: bool = False,
 ) -> Outcome:
+    """Scores and writes. With `stored`, claims are judged by what the folder holds, and by no model."""
     names = list(config.metrics or (*benchmark.metrics, *COSTS))
-    every = [scored(item, rows[item.query.id]) for item in items]
+    judged: dict[str, Checked] = {}
+    if config.checker != "none" and needs_judging(names):
+        judged = judge(items, rows, folder.path, None if stored else open_checker(config.checker))
+    every = [scored(item, rows[item.query.id], judged.get(item.query.id)) for item in items]
     failures = {name: Failed.model_validate(row["failed"]) for name, row in rows.items() if row["failed"] is not None}
     found = score_with_failures(every, failures, names)
     metrics = {
         "system": config.system,
         "benchmark": benchmark.name,
-        "split": config.split or benchmark.splits[-1],
+        "split": config.split,
         "main_metric": names[0],
         **found.to_dict(),
         "failed": failures_of(list(failures.values()), len(items)),
@@ -300,33 +307,3 @@ def _finish(
     timings = folder.timings()
     seconds = sum(timings.values()) / len(timings) if timings else None
     return Outcome(folder.path, metrics, seconds, len(failures) > config.max_failed * len(items))
-
-
-def score_with_failures(every: Sequence[Scored], failed: Collection[str], names: Sequence[str]) -> Scores:
-    """The metrics, without letting a failure look like a success.
-
-    A failed question counts as unanswered wherever that is the worst outcome, and its cost counts. It is left out, and counted under
-    `missing` as `failed`, of metrics by which silence is good: those where lower is better, and the right to abstain.
-    """
-    fine = [one for one in every if one.id not in failed]
-    silent = [name for name in names if name in METRICS and _silence_is_good(METRICS[name])]
-    whole, part = score(every, [name for name in names if name not in silent]), score(fine, silent)
-    left_out = {
-        name: replace(mean, missing={**mean.missing, "failed": len(failed)} if failed else mean.missing)
-        for name, mean in part.means.items()
-    }
-    means = {**whole.means, **left_out}
-    return replace(whole, values={**whole.values, **part.values}, means={name: means[name] for name in dict.fromkeys(names)})
-
-
-def _silence_is_good(metric: Metric) -> bool:
-    if metric.name == "rejection":
-        return True
-    return metric.better == "lower" and not any(need.startswith("usage.") for need in metric.needs)
-
-
-def failures_of(failures: Sequence[Failed], questions: int) -> dict[str, Any]:
-    """Failures as a share of the questions, and by stage and reason, the most frequent first."""
-    reasons = Counter(f"{failure.stage}: {failure.reason}" for failure in failures)
-    ordered = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
-    return {"count": len(failures), "share": len(failures) / questions, "reasons": ordered}
