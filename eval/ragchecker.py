@@ -191,10 +191,10 @@ def _print(result: dict[str, Any]) -> None:
         f"of the means {pair['largest_of_means']:.1e}"
     )
     title = f"correlation with people, {result['instances']} pairs of answers, judge {result['checker']}"
-    table = Table("label", "metric", "Pearson", "95% interval", "Spearman", "RAGChecker: Pearson", "95% interval", "Spearman", title=title)
+    table = Table("label", "metric", "scores", "Pearson", "95% interval", "Spearman", title=title)
     for aspect, row in result["agreement"].items():
-        cells = [cell for who in ("ours", "tool") for cell in _cells(row[who])]
-        table.add_row(aspect.removesuffix("_label"), row["metric"], *cells)
+        for who in ("ours", "tool"):
+            table.add_row(aspect.removesuffix("_label"), row["metric"], who, *_cells(row[who]))
     console.print(table)
 
 
