@@ -6,6 +6,7 @@ Yao et al., ReAct: Synergizing Reasoning and Acting in Language Models, 2023.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from arbgraph.chat.base import ChatModel
@@ -21,6 +22,7 @@ from arbgraph.systems.forms import Field, needed_text, read_field, unreadable
 from arbgraph.systems.replies import UNKNOWN, answer_of
 
 SEARCH, LOOKUP, FINISH, ANSWER = "Search", "Lookup", "Finish", "Answer"
+OBSERVATION = "observation"
 
 STEP = Prompt(
     id="react",
@@ -48,7 +50,8 @@ class ReAct(DocumentSystem):
 
     Args:
         chat: the model. index: what is searched; None is the documents of the query. steps: at most so many. hits: documents per search.
-        observation_tokens: of what a search shows. step_tokens: of one thought and action. The rest: `DocumentSystem`.
+        observation_tokens: of what a search shows. document_tokens: of all observations in a prompt; the oldest that do not fit are left
+            out, and counted as `observations_left_out`. step_tokens: of one thought and action. The rest: `DocumentSystem`.
     """
 
     name = "react"
@@ -77,7 +80,7 @@ class ReAct(DocumentSystem):
         desk = _Desk(self, query)
         history: list[Block] = []
         for step in range(1, self.steps + 1):
-            messages = STEP.messages([Block("question", query.query), *history], step=step, steps=self.steps)
+            messages = STEP.messages([Block("question", query.query), *desk.fitting(history)], step=step, steps=self.steps)
             [reply] = yield [Ask(messages, self.step_tokens)]
             text = needed_text(reply, desk.counts)
             action = read_field(text, (SEARCH, LOOKUP, FINISH, ANSWER))
@@ -111,10 +114,24 @@ class _Desk:
         self.counts.update(searches=1, searches_empty=not hits)
         self.trace[-1]["found"] = [document.id for document in self._found]
         if not hits:
-            return [Block("observation", "No document holds these words.")]
-        shown = show_documents(self._found, self.system.observation_tokens, self.system.chat.count_tokens, kind="observation")
+            return [Block(OBSERVATION, "No document holds these words.")]
+        budget = min(self.system.observation_tokens, self.system.document_tokens)
+        shown = show_documents(self._found, budget, self.system.chat.count_tokens, kind=OBSERVATION)
         self.counts.update(shown.usage)
         return list(shown.blocks)
+
+    def fitting(self, history: Sequence[Block]) -> list[Block]:
+        """The history without the oldest observations that the budget does not hold beside the newer ones."""
+        left, full, kept = self.system.document_tokens, False, []
+        for block in reversed(history):
+            if block.kind == OBSERVATION:
+                left -= self.system.chat.count_tokens(block.text)
+                full = full or left < 0
+                if full:
+                    self.counts["observations_left_out"] += 1
+                    continue
+            kept.append(block)
+        return kept[::-1]
 
     def lookup(self, keyword: str) -> Block:
         """The next sentence that holds all words of the keyword; a new keyword or search begins anew."""
@@ -124,6 +141,6 @@ class _Desk:
             self._keyword, self._next = keyword.casefold(), 0
         self.counts["lookups"] += 1
         if not wanted or self._next >= len(held):
-            return Block("observation", "No more sentences." if self._next and wanted else "No sentence holds this word.")
+            return Block(OBSERVATION, "No more sentences." if self._next and wanted else "No sentence holds this word.")
         self._next += 1
-        return Block("observation", held[self._next - 1], {"result": f"{self._next} of {len(held)}"})
+        return Block(OBSERVATION, held[self._next - 1], {"result": f"{self._next} of {len(held)}"})

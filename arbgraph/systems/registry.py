@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +32,18 @@ class SystemInfo:
         """The class; its module is imported here and not before."""
         module, _, name = self.target.partition(":")
         return getattr(importlib.import_module(module), name)
+
+    def options(self) -> tuple[str, ...]:
+        """What the class may be given by name, those options included that it hands on to the classes it extends."""
+        names: dict[str, None] = {}
+        for part in self.load().__mro__:
+            if "__init__" not in vars(part):
+                continue
+            parameters = list(inspect.signature(part.__init__).parameters.values())[1:]
+            names.update((parameter.name, None) for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD)
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+                break
+        return tuple(names)
 
 
 def systems() -> dict[str, SystemInfo]:

@@ -96,6 +96,21 @@ def test_a_collection_takes_the_place_of_the_documents():
     assert system.describe()["index"] == index.digest
 
 
+def test_the_oldest_observations_make_room_for_the_newest():
+    chat = RecordedChat({"react": ["Action: Search[tea]", "Action: Search[bridge]", "Action: Search[tea]", "Action: Finish[x]"]})
+    answer = answered(ReAct(chat, document_tokens=20), ASKED)
+    # Both documents have 11 words.
+    prompts = chat.prompts("react")
+    assert [("He died" in prompt, "is long" in prompt) for prompt in prompts] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+    assert "Search[tea]" in prompts[2]
+    assert answer.usage["observations_left_out"] == 1 + 2
+
+
 def test_a_long_observation_is_cut_and_counted():
     chat = RecordedChat({"react": ["Action: Search[Weber]", "Action: Finish[x]"]})
     answer = answered(ReAct(chat, observation_tokens=10), ASKED)
