@@ -82,10 +82,23 @@ class Comparison:
 def load_results(source: str | Path) -> list[Result]:
     """The results of a file or folder, in the order of their names. Raises InputError on anything else."""
     path = Path(source)
+    if (path / "metrics.json").is_file():
+        return [_of_answers(path)]
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise InputError(f"{path}: holds no result file")
     return [_of_run(file) for file in files]
+
+
+def _of_answers(folder: Path) -> Result:
+    """The output folder of `eval.answers`; the run is named after the folder."""
+    for where, row in read_records(folder / "metrics.json"):
+        try:
+            about = {"set": row["benchmark"], "split": row["split"], "system": row["system"]}
+            return Result(folder.name, tuple(row["questions"]), row["values"], about=about)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{where}: no scores of eval.answers ({error!r}); score the run anew with --rescore") from None
+    raise InputError(f"{folder / 'metrics.json'}: is empty")
 
 
 def _of_run(path: Path) -> Result:

@@ -237,3 +237,33 @@ def test_what_cannot_be_compared_is_refused(tmp_path):
 def _empty(folder: Path) -> Path:
     (folder / "empty").mkdir()
     return folder / "empty"
+
+
+def test_plots_come_from_result_files(graph_file, tmp_path):
+    from eval.plots import draw_study, sweeps_of
+
+    study = tmp_path / "s.yaml"
+    study.write_text(
+        "title: t\nreference: full\nruns: {full: {}, bare: {variant: no_graph}}\nsweeps: {budget: [2, 1, null]}\n", encoding="utf-8"
+    )
+    main(study, [graph_file], tmp_path / "out", quiet=True)
+    results = load_results(tmp_path / "out" / "tiny")
+    assert [value for value, _ in sweeps_of(results)["budget"]] == ["1", "2", "all"]
+    files = draw_study(results, "full", tmp_path / "plots", file_format="svg")
+    assert [file.name for file in files[:2]] == ["sweeps.svg", "runs.svg"]
+    again = draw_study(results, "full", tmp_path / "again", file_format="svg")
+    assert [file.read_bytes() for file in files] == [file.read_bytes() for file in again]
+    assert "bare" in files[1].read_text(encoding="utf-8")
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files[2:])
+
+
+def test_runs_of_a_system_on_a_benchmark_are_compared(tmp_path):
+    for name, values in (("one", [0.0, 1.0]), ("two", [1.0, 1.0])):
+        (tmp_path / name).mkdir()
+        row = {"benchmark": "b", "split": "test", "system": name, "questions": ["x", "y"], "values": {"em_strict": values}}
+        (tmp_path / name / "metrics.json").write_text(json.dumps(row, indent=1), encoding="utf-8")
+    comparison = build([*load_results(tmp_path / "one"), *load_results(tmp_path / "two")], "one")
+    assert comparison.cells["two"]["em_strict"].difference.difference == 0.5
+    (tmp_path / "two" / "metrics.json").write_text('{"system": "two"}', encoding="utf-8")
+    with pytest.raises(InputError, match="score the run anew"):
+        load_results(tmp_path / "two")
