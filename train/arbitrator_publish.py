@@ -84,14 +84,16 @@ def publish_arbitrator(
 def _card(module: ArbitratorModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
     assert config.base is not None
     name, recipe = Path(module.output).name, module.settings
-    lora = module.model.peft_config["default"]  # pyright: ignore[reportIndexIssue]
-    adapted = sum(part.endswith(".lora_A") for part, _ in module.model.named_modules())
+    model: Any = module.model
+    lora = model.peft_config["default"]
+    adapted = sum(part.endswith(".lora_A") for part, _ in model.named_modules())
+    batch = training.get("data", {}).get("batch_size", "?")
     before, after = metrics["dev"]["uncalibrated"], metrics["dev"]["calibrated"]
     counts = metrics["data"]["by_type"]
     lines = [
         f"# {name}",
         "",
-        "Arbitrator of ArbGraph: two contradicting claims with their support context -> A, B or unknown, by the logits of one forward pass.",
+        "Arbitrator of ArbGraph: two contradicting claims with their support context -> A, B or unknown, from the logits of one pass.",
         f"LoRA adapter on `{config.base.name}` (weights sha256 `{config.base.sha256[:16]}`) for the prompt `{config.settings['prompt']}`.",
         *([f"Continued from `{module.parent.path.name}`: the data and limits on its card apply here too."] if module.parent else []),
         "",
@@ -110,9 +112,9 @@ def _card(module: ArbitratorModule, config: CheckpointConfig, metrics: Mapping[s
         "## Recipe",
         "",
         f"LoRA r {lora.r}, alpha {lora.lora_alpha} on {adapted} linear layers; AdamW, peak rate {recipe['lr']}, weight decay "
-        f"{recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up then linear decay; batch {training.get('data', {}).get('batch_size', '?')}, "
-        f"label smoothing {recipe['label_smoothing']}; loss over the three options at the position where the reply begins; saved after "
-        f"{metrics['records_seen']} of {metrics['records_trained']} records, where dev accuracy was best. `training.yaml` holds everything.",
+        f"{recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up then linear decay; batch {batch}, "
+        f"label smoothing {recipe['label_smoothing']}; loss over the three options where the reply begins; saved after "
+        f"{metrics['records_seen']} of {metrics['records_trained']} records, where dev accuracy was best. `training.yaml` holds it all.",
         f"Trained {metrics['date']} on {metrics['hardware']}.",
         "",
         "## Dev records (they chose the step and fitted the calibration)",

@@ -352,7 +352,8 @@ def calibrate(data: VerifierData, logits: Sequence[Tensor]) -> VerifierCalibrati
 class Throughput(L.Callback):
     """Step, smoothed loss, pairs per second and time left: a bar where people watch, elsewhere a line every `every` steps.
 
-    For any module that counts `pairs_seen` and keeps a `smoothed` loss. The rate is that of all processes together, since the last validation.
+    For any module that counts `pairs_seen` and keeps a `smoothed` loss. The rate is that of all processes together, since the last
+    validation.
     """
 
     def __init__(self, every: int = 50) -> None:

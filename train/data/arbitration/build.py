@@ -11,13 +11,12 @@ from random import Random
 from typing import Any
 
 from arbgraph.arbitrator.records import WINNERS, ArbitrationRecord, write_arbitration_records
-from arbgraph.splits import Split
 from train.data.arbitration.decisions import distilled
 from train.data.arbitration.material import Material
 from train.data.arbitration.scenes import change_material, scene_material
 from train.data.arbitration.situations import SITUATIONS, make_record
 from train.data.arbitration.texts import Contrast, TextSource, read_stock
-from train.data.conflicts.engine import stable_hash
+from train.data.conflicts.engine import Split, stable_hash
 from train.data.conflicts.names import Names
 
 GIVE_UP = 400  # draws in a row without a new record
@@ -128,7 +127,11 @@ def build(recipe: ArbitrationRecipe, out: Path, data: Path = Path("data")) -> di
         taught += records
         report["decisions"][path] = dict(counts)
     out.mkdir(parents=True, exist_ok=True)
-    for split, count, extra in (("train", recipe.train_records, taught), ("dev", recipe.dev_records, [])):
+    parts: tuple[tuple[Split, int, list[ArbitrationRecord]], ...] = (
+        ("train", recipe.train_records, taught),
+        ("dev", recipe.dev_records, []),
+    )
+    for split, count, extra in parts:
         contrasts = [contrast for source in recipe.sources for contrast in stocks[source.name].parts[split]]
         records = draw_records(recipe, max(0, count - len(extra)), split, contrasts) + extra
         Random(stable_hash("order", str(recipe.seed), split)).shuffle(records)

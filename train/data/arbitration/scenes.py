@@ -26,8 +26,9 @@ def scene_material(rng: Random, names: Names, split: Split) -> Material | None:
 
 
 def _material(scene: Scene, key: str, rival: str, rng: Random, split: Split, agree: bool) -> Material | None:
-    claims = [render(scene.propositions[one], rng, split) for one in (key, rival)]
-    if claims[0] is None or claims[1] is None or claims[0].text == claims[1].text:
+    rendered = [render(scene.propositions[one], rng, split) for one in (key, rival)]
+    claims = [claim.text for claim in rendered if claim is not None]
+    if len(set(claims)) < 2:
         return None
     sayings = [_sayings(scene, one, other, agree) for one, other in ((key, rival), (rival, key))]
     asides = [p for p in scene.propositions if all(scene.label(p, one) == "neutral" for one in (key, rival))]
@@ -35,15 +36,15 @@ def _material(scene: Scene, key: str, rival: str, rng: Random, split: Split, agr
     def say(side: int, texts: Sequence[str]) -> str | None:
         # What the claim itself says is quoted first, as documents that state a claim do.
         if not texts and rng.random() < 0.3:
-            return claims[side].text
+            return claims[side]
         return _said(scene, rng.choice(sayings[side]), rng, split)
 
     def aside(texts: Sequence[str]) -> str | None:
         return _said(scene, rng.choice(asides), rng, split)
 
-    subject = _subject((claims[0].text, claims[1].text), scene.propositions[key], scene.propositions[rival])
+    subject = _subject(claims, scene.propositions[key], scene.propositions[rival])
     query = rng.choice(BANK["QUERIES"]).replace("{e}", subject) if subject else rng.choice(BANK["LOOSE_QUERIES"])
-    return Material(query, (claims[0].text, claims[1].text), say, aside if asides else None, subject=subject, compatible=agree)
+    return Material(query, (claims[0], claims[1]), say, aside if asides else None, subject=subject, compatible=agree)
 
 
 def _said(scene: Scene, key: str, rng: Random, split: Split) -> str | None:

@@ -14,8 +14,9 @@ from typing import Any
 
 from arbgraph.io import BadRecord, InputError, read_records
 from arbgraph.schema import content_id
-from arbgraph.splits import Split, split_of
+from arbgraph.splits import split_of
 from train.data.arbitration.material import BANK, Material
+from train.data.conflicts.engine import Split
 
 MIN_WORDS, MAX_WORDS = 4, 40
 PAIRS_PER_PAGE = 2
@@ -99,13 +100,11 @@ def read_stock(source: TextSource, root: str | Path) -> Stock:
     rows = list(_rows(source, Path(root)))
     made = _from_pairs(source, rows, stock) if "premise" in rows[0] else _from_questions(source, rows, stock)
     for key, contrast in made:
-        part: Split = split_of(key)
-        if part == "test" and source.divided:
-            part = "train"
-        if part == "test":
+        part = split_of(key)
+        if part == "test" and not source.divided:
             stock.dropped["test part"] += 1
         else:
-            stock.parts[part].append(contrast)
+            stock.parts["dev" if part == "dev" else "train"].append(contrast)
     for part, contrasts in stock.parts.items():
         chosen = sorted(contrasts, key=lambda contrast: content_id("cap", *contrast.claims))[: source.cap]
         stock.dropped["beyond the cap"] += len(contrasts) - len(chosen)
