@@ -37,13 +37,21 @@ class Processes:
 
 def find_processes() -> Processes:
     """The processes that `accelerate launch` or `torchrun` started; one, where neither did. Raises InputError without accelerate."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+    wanted = int(os.environ.get("WORLD_SIZE", "1"))
+    if wanted < 2:
         return Processes()
+    import torch
+
     try:
         from accelerate import PartialState
+        from accelerate.utils import parse_flag_from_env
     except ImportError:
         raise InputError("several processes need accelerate: pip install 'arbgraph[llm]'") from None
-    state = PartialState(timeout=PATIENCE)
+    cpu = parse_flag_from_env("ACCELERATE_USE_CPU") or not torch.accelerator.is_available()
+    state = PartialState(cpu=cpu, timeout=PATIENCE)
+    if state.num_processes != wanted:
+        # Each process would take itself for the only one, and all would answer everything.
+        raise InputError(f"{wanted} processes were started, but accelerate sees {state.num_processes}; check the launch command")
     return Processes(state.process_index, state.num_processes, state.wait_for_everyone)
 
 
