@@ -24,8 +24,8 @@ class PrefixStates:
         self.usable = True
         self._kept: OrderedDict[tuple[int, ...], Any] = OrderedDict()
 
-    def for_batch(self, prefix: tuple[int, ...], size: int) -> Any | None:
-        """A cache of `size` rows to continue from, for one forward pass; None where the model does not allow it."""
+    def for_batch(self, prefix: tuple[int, ...], size: int) -> dict[str, Any] | None:
+        """Arguments of one forward pass of `size` rows that continue the tokens; None where the model does not allow it."""
         if prefix not in self._kept:
             states = self._computed(prefix)
             if not self.usable:
@@ -36,14 +36,17 @@ class PrefixStates:
             self._kept.popitem(last=False)
         states = copy.deepcopy(self._kept[prefix])  # a forward pass appends to the cache that it is given
         states.batch_repeat_interleave(size)
-        return states
+        return {self._argument: states, "use_cache": True}
 
     @torch.inference_mode()
     def _computed(self, prefix: tuple[int, ...]) -> Any:
         from transformers.cache_utils import DynamicLayer
 
         ids = torch.tensor([prefix], device=self.model.device)
-        states = getattr(self.model(input_ids=ids, use_cache=True, logits_to_keep=1), "past_key_values", None)
+        output = self.model(input_ids=ids, use_cache=True, logits_to_keep=1)
+        # Versions of transformers call the same thing by different names, of the output and of the argument alike.
+        self._argument = "cache" if "cache" in output else "past_key_values"
+        states = output.get(self._argument)
         layers = getattr(states, "layers", ())
         self.usable = bool(layers) and all(type(layer) is DynamicLayer and layer.get_seq_length() == len(prefix) for layer in layers)
         return states

@@ -259,13 +259,12 @@ class TransformersChat(ChatModel):
     @torch.inference_mode()
     def _log_softmax(self, sequences: list[list[int]], keep: int, prefix: tuple[int, ...] = ()) -> Tensor:
         """Log-probabilities `[B, keep, V]` float64 on the CPU at the last `keep` positions of sequences that continue `prefix`."""
-        states = self._prefixes.for_batch(prefix, len(sequences)) if prefix else None
-        if states is None:
-            prefix, sequences = (), [[*prefix, *sequence] for sequence in sequences]
+        given = self._prefixes.for_batch(prefix, len(sequences)) if prefix else None
+        if given is None:
+            prefix, given, sequences = (), {"use_cache": False}, [[*prefix, *sequence] for sequence in sequences]
         ids, mask = self._padded(sequences)
         positions = (mask.cumsum(-1) - 1).clamp(min=0) + len(prefix)
         mask = torch.cat([mask.new_ones(len(sequences), len(prefix)), mask], dim=-1)
-        given = {"use_cache": False} if states is None else {"past_key_values": states, "use_cache": True}
         logits = self.model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=keep, **given).logits
         return logits[:, -keep:].float().cpu().double().log_softmax(-1)
 

@@ -58,7 +58,7 @@ def run(
         return row.get("input") == query.digest and row.get("system") == made_by
 
     show = not quiet and json != "-"
-    started, counts = time.monotonic(), Counter()
+    started, kinds, usage = time.monotonic(), Counter(), Counter()
     with Sink(json, queries, same) as sink:
         todo = [query for query in queries if query.id not in sink.done]
         if sink.done and not quiet:
@@ -69,12 +69,13 @@ def run(
                 advance(len(chunk))
                 for query, outcome in zip(chunk, outcomes, strict=True):
                     sink.write(row_of(query, outcome, made_by))
-                    counts.update(_kind(outcome))
+                    kinds.update([_kind(outcome)])
+                    usage.update(outcome.usage)
                     if show and (len(queries) == 1 or json is None):
                         _print_answer(query, outcome)
     if not quiet:
-        summary = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-        asked = "" if model is None else f"; {common.chat_line(model)}"
+        summary = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        asked = "" if model is None else f"; {common.chat_line(model, usage)}"
         seconds = f"{time.monotonic() - started:.1f} s"
         console(stderr=True).print(common.escape(f"{summary or 'nothing to do'} in {seconds}{asked}{common.peak_memory()}"), soft_wrap=True)
     return common.report_refused(refused, len(queries))
@@ -125,10 +126,10 @@ def _open(name: str, parts: dict[str, Any], options: dict[str, Any]) -> System:
         raise InputError(f"system {name!r} cannot be built: {error}") from error
 
 
-def _kind(outcome: Answer | Failed) -> list[str]:
+def _kind(outcome: Answer | Failed) -> str:
     from arbgraph.schema import Failed
 
-    return ["failed" if isinstance(outcome, Failed) else "abstained" if outcome.abstained else "answered"]
+    return "failed" if isinstance(outcome, Failed) else "abstained" if outcome.abstained else "answered"
 
 
 def _print_answer(query: Query, outcome: Answer | Failed) -> None:

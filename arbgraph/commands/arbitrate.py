@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from arbgraph.commands import common
@@ -63,7 +64,7 @@ def run(
     if not quiet and len(queries) > 1:
         console(stderr=True).print(total.text())
     if not quiet and model is not None:
-        console(stderr=True).print(common.escape(common.chat_line(model)), soft_wrap=True)
+        console(stderr=True).print(common.escape(common.chat_line(model, total.usage)), soft_wrap=True)
     return common.report_refused(refused, len(queries))
 
 
@@ -72,10 +73,13 @@ class _Totals:
 
     def __init__(self) -> None:
         self.started, self.queries = time.monotonic(), 0
+        self.usage: Counter[str] = Counter()
         self.counts = dict.fromkeys(("documents", "claims", "candidate_pairs", "contradiction_edges", "arbitrator_calls"), 0)
 
     def add(self, arbitration: Arbitration) -> None:
         self.queries += 1
+        for spent in arbitration.diagnostics.get("usage", {}).values():
+            self.usage.update(spent)
         for name in self.counts:
             self.counts[name] += arbitration.diagnostics.get(name, 0)
 

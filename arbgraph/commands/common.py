@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -135,12 +135,21 @@ def model_options(parser: Any) -> None:
         default=None,
         help="learned arbitrator: name or folder of an evidence or a language model arbitrator",
     )
-    parser.add_argument("--chat", type=str, default="none", help="chat model: smollm2, hf:NAME_OR_FOLDER, openai:MODEL@URL, or none")
+    parser.add_argument(
+        "--chat",
+        type=str,
+        default="none",
+        help="chat model: hf:NAME_OR_FOLDER, openai:MODEL@URL, none, or smollm2, which is too small to write JSON: score with it",
+    )
     parser.add_argument(
         "--chat_options", type=dict[str, Any], default={}, help='its options as JSON, such as {"adapter": "folder"} or {"concurrency": 4}'
     )
     parser.add_argument(
-        "--chat_stages", type=ChatStage, nargs="+", default=None, help=f"stages on it, in place of the settings': {', '.join(CHAT_STAGES)}"
+        "--chat_stages",
+        type=ChatStage,
+        nargs="+",
+        default=None,
+        help=f"stages it takes over, in place of the settings': {', '.join(CHAT_STAGES)}",
     )
     parser.add_argument("--cache", type=str | None, default=None, help="file that keeps every reply, so that no call is made twice")
 
@@ -154,15 +163,13 @@ def chat_of(name: str, options: dict[str, Any], cache: str | None, settings: Set
     """The chat model that the flags name, on the device of the settings; None for `none`. Raises ChatError."""
     from arbgraph.chat.load import is_local, open_chat
 
+    if name == "none" and (options or cache):
+        raise InputError("--cache and --chat_options are for a chat model; name one with --chat")
     placed = {"device": settings.device, "offline": settings.offline} if is_local(name) and "device_map" not in options else {}
     return open_chat(name, cache=cache, **{**placed, **options})
 
 
-def chat_line(chat: ChatModel) -> str:
-    """What the model was asked and what failed, for the closing line."""
-    counts = chat.counts
-    scored = f", {counts['scored']} prompts scored" if counts["scored"] else ""
-    cached = f", {counts['cache_hits']} from the cache" if counts["cache_hits"] else ""
-    failed = f", {counts['failed']} failed" if counts["failed"] else ""
-    tokens = f"{counts['prompt_tokens']} tokens read, {counts['completion_tokens']} written"
-    return f"{chat.name}: {counts['requests']} requests{scored}{cached}{failed}; {tokens}"
+def chat_line(chat: ChatModel, usage: Mapping[str, int]) -> str:
+    """What the model was asked, for the closing line; `usage` sums what the queries of this run cost."""
+    cached = f", {chat.counts['cache_hits']} replies from the cache" if chat.counts["cache_hits"] else ""
+    return f"{chat.name}: {usage['calls']} calls, {usage['prompt_tokens']} tokens read, {usage['completion_tokens']} written{cached}"
