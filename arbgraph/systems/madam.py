@@ -96,7 +96,7 @@ class MadamRAG(DocumentSystem):
         *,
         rounds: int = 3,
         history: Literal["raw", "summary"] = "raw",
-        message_tokens: int = 4000,
+        message_tokens: int = 3000,
         **shared: int,
     ) -> None:
         super().__init__(chat, **shared)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from arbgraph.chat.base import ChatError, ChatModel, Messages, Reply, Request
+from arbgraph.chat.cached import CachedChat
 from arbgraph.chat.transformers_chat import TransformersChat
 from arbgraph.schema import Failed, content_id
 
@@ -90,14 +91,16 @@ class ReweightedChat(ChatModel):
     """A `TransformersChat` in which conversations may carry a weight per quoted block; other conversations pass through.
 
     Args:
-        chat: the model. heads: those in which attention is scaled; None is all.
+        chat: the model, a `CachedChat` around it too; replies to weighted conversations are not cached.
+        heads: those in which attention is scaled; None is all.
     """
 
-    def __init__(self, chat: TransformersChat, heads: Sequence[Head] | None = None) -> None:
+    def __init__(self, chat: ChatModel, heads: Sequence[Head] | None = None) -> None:
         super().__init__()
-        if not isinstance(chat, TransformersChat):
-            raise ChatError(f"scaling attention needs the model itself: give a TransformersChat, not a {type(chat).__name__}")
-        self.chat, self.heads = chat, None if heads is None else tuple(sorted(heads))
+        inner = chat.inner if isinstance(chat, CachedChat) else chat
+        if not isinstance(inner, TransformersChat):
+            raise ChatError(f"scaling attention needs the model itself: give a TransformersChat, not a {type(inner).__name__}")
+        self.plain, self.chat, self.heads = chat, inner, None if heads is None else tuple(sorted(heads))
         self.name = chat.name
         self.revision = content_id(chat.revision, "reweighted", self.heads)
         self._weights: dict[str, dict[str, float]] = {}
@@ -125,7 +128,7 @@ class ReweightedChat(ChatModel):
                 continue
             with self._applied(request.messages):
                 yield from ((row, reply) for _, reply in self.chat.generate([request]))
-        yield from ((plain[row], reply) for row, reply in self.chat.generate([requests[row] for row in plain]))
+        yield from ((plain[row], reply) for row, reply in self.plain.generate([requests[row] for row in plain]))
 
     def option_logprobs(self, prompts: Sequence[Messages], options: Sequence[str]) -> Tensor:
         rows = []

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any, Literal
 
+from arbgraph.chat.base import ChatModel
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
-from arbgraph.chat.transformers_chat import TransformersChat
 from arbgraph.schema import Answer, Failed, Query
 from arbgraph.systems.base import Ask, Step, StepFailed, Steps, text_of
 from arbgraph.systems.cram.attention import Head, ReweightedChat
@@ -39,7 +39,7 @@ class CrAM(DocumentSystem):
     """One answering call with the documents' attention scaled; documents of equal credibility leave the model as it is.
 
     Args:
-        chat: a model in this process, whose attention can be reached.
+        chat: a `TransformersChat`, whose attention can be reached; a `CachedChat` around it caches the ratings.
         credibility: rated by the model itself ("evaluator"), or taken from `Document.credibility` ("document").
         heads: those whose attention is scaled, e.g. from `best_heads`; None takes all.
         shared: `DocumentSystem`; step_tokens are those of a rating.
@@ -52,7 +52,7 @@ class CrAM(DocumentSystem):
 
     def __init__(
         self,
-        chat: TransformersChat,
+        chat: ChatModel,
         *,
         credibility: Literal["evaluator", "document"] = "evaluator",
         heads: Sequence[Head] | None = None,

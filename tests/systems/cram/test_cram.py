@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from arbgraph.chat.base import ChatError, Request
+from arbgraph.chat.cached import CachedChat
 from arbgraph.chat.quoting import Block
 from arbgraph.chat.transformers_chat import TransformersChat
 from arbgraph.schema import Answer, Failed
@@ -213,6 +214,16 @@ def test_the_system_rates_documents(tiny, monkeypatch):
     assert answer.trace["scores"] == [0.8, None]
     assert answer.usage["documents_unrated"] == 1
     assert answer.usage["calls"] == 3
+
+
+def test_a_cache_keeps_plain_replies_and_no_weighted_ones(tiny, messages, tmp_path):
+    cached = CachedChat(tiny, tmp_path / "replies.sqlite")
+    chat = ReweightedChat(cached)
+    asked = [Request(messages, None, 4), Request(ANSWER.messages([Block("question", "What else?")]), None, 4)]
+    chat.weigh(messages, "document", [1.0, 0.0])
+    first, second = (sorted(chat.generate(asked)) for _ in range(2))
+    assert first == second
+    assert (cached.counts["cache_misses"], cached.counts["cache_hits"]) == (1, 1)
 
 
 def test_equal_credibility_answers_as_the_model_does(tiny):
