@@ -58,6 +58,7 @@ def fit(
     output: str | None = None,
     arbitrator_output: str | None = None,
     predictions: str | None = None,
+    fold_arbitrators: str | None = None,
     json: str | None = None,
 ) -> None:
     """Learns what the recipe says, prints how good it is, and writes checkpoints.
@@ -72,6 +73,8 @@ def fit(
         output: checkpoint folder of the propagation.
         arbitrator_output: checkpoint folder of the arbitrator.
         predictions: JSON lines, one claim each: what the fold that did not see its question says (needs folds).
+        fold_arbitrators: folder for the arbitrators of the folds, with the questions that each did not see (needs folds); `eval.arbitrator`
+            judges every question with the one that did not see it.
         json: JSON of all numbers.
     """
     graphs = _load(sets, worlds, Path(data))
@@ -84,6 +87,8 @@ def fit(
         metrics["cross_validation"] = _cross_report(graphs, recipe, outside, folds)
         if predictions:
             write_json_lines(predictions, _prediction_rows(graphs, outside))
+        if fold_arbitrators:
+            _save_folds(Path(fold_arbitrators), graphs, outside)
     learned = learn(graphs, recipe, seed)
     metrics |= _train_report(graphs, recipe, learned) | {"seconds": time.monotonic() - began}
     _show(metrics, recipe, learned, worlds)
@@ -147,6 +152,17 @@ def _train_report(graphs: LabelledGraphs, recipe: Recipe, learned: Learned) -> d
     if recipe.part != "propagation":
         report["train_verdicts"] = verdict_reports(graphs, recipe.pairs, *training_verdicts(graphs, recipe.pairs, learned.arbitrator))
     return report
+
+
+def _save_folds(folder: Path, graphs: LabelledGraphs, outside: OutOfFold) -> None:
+    """The learned arbitrators as checkpoints `fold-N`, and `folds.jsonl` with the fold of every question."""
+    card = "Arbitrator of one cross-validation fold; for measuring only.\n"
+    for number, arbitrator in enumerate(outside.arbitrators):
+        if isinstance(arbitrator, LearnedEvidenceArbitrator):
+            arbitrator.save(folder / f"fold-{number}", card=card, metrics={}, training={"fold": number})
+    first = [int((graphs.batch.batch == row).nonzero()[0]) for row in range(len(graphs.graphs))]
+    rows = zip(graphs.graphs, graphs.sets, first, strict=True)
+    write_json_lines(folder / "folds.jsonl", [{"set": n, "question": g.get("name"), "fold": int(outside.fold[row])} for g, n, row in rows])
 
 
 def _prediction_rows(graphs: LabelledGraphs, outside: OutOfFold) -> list[dict[str, Any]]:

@@ -106,13 +106,15 @@ def cross_fitted(data: LabelledGraphs, recipe: Recipe, seed: int) -> LabelledGra
 @dataclass(frozen=True)
 class OutOfFold:
     """What models that never saw a claim's question said of it: `p`, `accepted`, `fold` `[N]`, in the order of the graphs; and of
-    the contradictions between labelled claims `verdict [C, 3]`, `outcome [C]`. Parts that were not learned are empty."""
+    the contradictions between labelled claims `verdict [C, 3]`, `outcome [C]`. Parts that were not learned are empty. `arbitrators`
+    are those of the folds."""
 
     p: Tensor
     accepted: Tensor
     fold: Tensor
     verdict: Tensor
     outcome: Tensor
+    arbitrators: tuple[Arbitrator, ...] = ()
 
 
 def cross_validate(data: LabelledGraphs, recipe: Recipe, folds: int, seed: int = 0) -> OutOfFold:
@@ -124,8 +126,10 @@ def cross_validate(data: LabelledGraphs, recipe: Recipe, folds: int, seed: int =
     p, accepted = torch.full((count,), torch.nan, dtype=torch.float64), torch.zeros(count, dtype=torch.bool)
     fold = torch.full((count,), -1)
     verdicts, outcomes = [torch.zeros(0, 3, dtype=torch.float64)], [torch.zeros(0, dtype=torch.long)]
+    arbitrators = []
     for number, part in enumerate(data.folds(folds, seed)):
         learned = learn(data.subset(sorted(set(range(len(data.graphs))) - set(part))), recipe, seed)
+        arbitrators.append(learned.arbitrator)
         held = data.subset(part, check=False)
         # Parts are ascending, so the held-out claims stand in the order of the whole.
         rows = torch.isin(data.batch.batch, torch.tensor(part))
@@ -138,7 +142,7 @@ def cross_validate(data: LabelledGraphs, recipe: Recipe, folds: int, seed: int =
             verdict, outcome = training_verdicts(held, recipe.pairs, learned.arbitrator)
             verdicts.append(verdict)
             outcomes.append(outcome)
-    return OutOfFold(p, accepted, fold, torch.cat(verdicts), torch.cat(outcomes))
+    return OutOfFold(p, accepted, fold, torch.cat(verdicts), torch.cat(outcomes), tuple(arbitrators))
 
 
 def claim_report(data: LabelledGraphs, p: Tensor, accepted: Tensor) -> dict[str, dict[str, Any]]:
