@@ -15,9 +15,8 @@ from arbgraph.extraction.cleaning import blocks, pieces_of
 from arbgraph.extraction.sentences import split
 from arbgraph.schema import CONTRADICT, NEUTRAL, RELATION_LABELS, SUPPORT, Failed
 from arbgraph.verifier import RelationVerifier
-from eval.checking import Judgement, Label
+from eval.checking import SENTENCE_CHARS, Judgement, Label
 
-_SENTENCE_CHARS = 1_000
 _WORD = re.compile(r"\w+")
 
 
@@ -74,7 +73,7 @@ def _words(text: str) -> frozenset[str]:
 
 def windows_of(text: str, size: int) -> list[tuple[str, frozenset[str]]]:
     """Every run of `size` consecutive sentences with its words; the whole text where it has no more."""
-    runs = [run.text.text for block in blocks(pieces_of(text)[0], _SENTENCE_CHARS) for run in split(block, _SENTENCE_CHARS)]
+    runs = [run.text.text for block in blocks(pieces_of(text)[0], SENTENCE_CHARS) for run in split(block, SENTENCE_CHARS)]
     texts = [" ".join(runs[start : start + size]) for start in range(max(1, len(runs) - size + 1))]
     return [(part, _words(part)) for part in texts if part.strip()]
 

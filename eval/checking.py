@@ -7,11 +7,14 @@ judgements in a JSON Lines file, from which every metric can be computed again w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
+from arbgraph.extraction.cleaning import blocks, pieces_of
+from arbgraph.extraction.sentences import split
 from arbgraph.io import InputError, to_json_line
 from arbgraph.schema import Document, content_id
 from eval.metrics.claims import ClaimLabel, FactLabel
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 # What a text says of a claim. `partial` is given by chat models only; it is no entailment.
 Label: TypeAlias = Literal["support", "partial", "contradict", "neutral"]
+SENTENCE_CHARS = 1_000  # longer sentences are cut
+SHORT_WORDS = 8
+_MARKUP = re.compile(r"\*\*|__|^#+\s+|^(?:[-*•]|\(?\d{1,3}[.)])(?:\s+|$)")
 _FACT: dict[Label, FactLabel] = {"support": "consistent", "partial": "partial", "contradict": "contradictory", "neutral": "missing"}
 _MATRICES = ("answer2response", "response2answer", "retrieved2response", "retrieved2answer", "evidence2response", "response2facts")
 
@@ -168,19 +174,41 @@ def _column(matrix: Matrix) -> tuple[bool, ...]:
     return tuple(row[0] for row in matrix.entailed)
 
 
-def claims_of(texts: Sequence[str], extractor: SyntacticExtractor) -> list[tuple[str, ...]]:
-    """The distinct claims of every text, in order of first mention; none for an empty text."""
-    documents = [Document(id=f"{place:08d}", text=text) for place, text in enumerate(texts) if text.strip()]
-    found: list[dict[str, None]] = [{} for _ in texts]
+def claims_of(texts: Sequence[tuple[str, str]], extractor: SyntacticExtractor) -> list[tuple[str, ...]]:
+    """The distinct claims of every (question, text), in order of mention; none for an empty text.
+
+    An answer is short and all of it counts, so a sentence from which the extractor takes nothing (a list item, a bare name) is a claim as
+    it stands; one of at most `SHORT_WORDS` words gets the question in front, without which it says nothing. Questions are no claims.
+    """
+    documents = [Document(id=f"{place:08d}", text=text) for place, (_, text) in enumerate(texts) if text.strip()]
+    mentioned: list[list[tuple[int, int, str]]] = [[] for _ in texts]
     for claim in extractor.extract([documents])[0].claims if documents else ():
-        found[int(claim.mentions[0].document_id)][claim.text] = None
-    return [tuple(claims) for claims in found]
+        for mention in claim.mentions:
+            mentioned[int(mention.document_id)].append((mention.start, mention.end, claim.text))
+    found = []
+    for (question, text), mentions in zip(texts, mentioned, strict=True):
+        rest = [(start, end, one) for start, end, one in _sentences(text) if all(end <= a or b <= start for a, b, _ in mentions)]
+        bare = [(start, end, f"{question} {one}".strip() if len(one.split()) <= SHORT_WORDS else one) for start, end, one in rest]
+        found.append(tuple(dict.fromkeys(one for _, _, one in sorted([*mentions, *bare]))))
+    return found
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, sentence) without list marks and emphasis; questions and marks without a word are left out."""
+    for block in blocks(pieces_of(text)[0], SENTENCE_CHARS):
+        for run in split(block, SENTENCE_CHARS):
+            sentence = _MARKUP.sub("", run.text.text).strip()
+            if any(map(str.isalnum, sentence)) and not sentence.endswith("?"):
+                yield run.text.starts[0], run.text.ends[-1], sentence
 
 
 def judge_identity(checker: Checker, extractor: SyntacticExtractor | None) -> dict[str, Any]:
     """Checker and extractor, in plain JSON values."""
     meta = extractor.nlp.meta if extractor is not None else None
-    return {"checker": checker.identity(), "extractor": meta and {"spacy_model": meta["name"], "version": meta["version"]}}
+    return {
+        "checker": checker.identity(),
+        "extractor": meta and {"spacy_model": meta["name"], "version": meta["version"], "short_words": SHORT_WORDS},
+    }
 
 
 def _hash(identity: Mapping[str, Any]) -> str:
@@ -220,15 +248,16 @@ def _tables(response: Response) -> Iterator[tuple[str, tuple[str, ...], tuple[st
 
 
 def _with_claims(responses: Sequence[Response], extractor: SyntacticExtractor | None) -> list[Response]:
-    wanted = [r.text for r in responses if r.response_claims is None] + [r.reference for r in responses if r.gold_claims is None]
-    texts = list(dict.fromkeys(text for text in wanted if text.strip()))
+    wanted = [(r.query, r.text) for r in responses if r.response_claims is None]
+    wanted += [(r.query, r.reference) for r in responses if r.gold_claims is None]
+    texts = list(dict.fromkeys(pair for pair in wanted if pair[1].strip()))
     if texts and extractor is None:
         raise ValueError("some responses come without claims; give an extractor, or the claims")
     found = dict(zip(texts, claims_of(texts, extractor), strict=True)) if extractor is not None else {}
     filled = []
     for r in responses:
-        ours = r.response_claims if r.response_claims is not None else found.get(r.text, ())
-        gold = r.gold_claims if r.gold_claims is not None else found.get(r.reference, ())
+        ours = r.response_claims if r.response_claims is not None else found.get((r.query, r.text), ())
+        gold = r.gold_claims if r.gold_claims is not None else found.get((r.query, r.reference), ())
         filled.append(replace(r, response_claims=ours, gold_claims=gold))
     return filled
 

@@ -3,7 +3,8 @@
 Two checks. First, all eleven metrics from the stored labels of the tool's example pair against what the tool wrote. Second, how well our
 scores agree with people: on pairs of answers that two annotators compared, the difference of our scores, answer 2 minus answer 1, is
 correlated with the mean of their labels, as the paper does: precision with correctness, recall with completeness, F1 with the overall one.
-The tool's own scores, which a model of 70 B parameters gave, stand beside ours on the same instances.
+Beside ours stand those that average the judge's probabilities of entailment in place of its labels, where it gives any, and the tool's own,
+which a model of 70 B parameters gave, all on the same instances.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from jsonargparse import auto_cli
 
 from arbgraph.io import BadRecord, InputError, read_records, write_json_lines
-from eval.checking import Checker, Response, check, check_stored
+from eval.checking import Checked, Checker, Response, check, check_stored
 from eval.metrics.ragchecker import ragchecker
 from eval.metrics.ranking import pearson, resampled_pearson, spearman
 from eval.metrics.significance import bootstrap_weights
@@ -80,10 +81,16 @@ def _rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
     return rows
 
 
+Pairs = list[dict[str, tuple[float, float]]]
+
+
 def score_instances(
     instances: Sequence[Instance], checker: Checker | None, extractor: Any, matrices: Path | None = None
-) -> list[dict[str, tuple[float, float]]]:
-    """Our two scores by aspect for every instance; with a file of matrices, what it holds is not judged again."""
+) -> tuple[Pairs, Pairs | None]:
+    """Two scores by aspect for every instance, from labels and from probabilities (None where the judge gives none).
+
+    With a file of matrices, what it holds is not judged again. Raises InputError where the judge failed on an answer.
+    """
     responses = [
         Response(f"{one.id}-{place}", one.query, text, one.gold) for one in instances for place, text in enumerate(one.answers, start=1)
     ]
@@ -92,14 +99,36 @@ def score_instances(
     else:
         assert checker is not None
         checked = check(responses, checker, extractor)
-    values = []
+    hard = []
     for row in checked:
         entailment = row.entailment()
         if entailment is None:
             raise InputError(f"response {row.id}: the judge failed on {row.failed} cells; run again, or choose another judge")
-        values.append(ragchecker(entailment))
-    pairs = zip(values[::2], values[1::2], strict=True)
-    return [{aspect: (first[metric], second[metric]) for aspect, metric in ASPECTS.items()} for first, second in pairs]
+        hard.append(ragchecker(entailment))
+    soft = [expected_scores(row) for row in checked]
+    return _pairs(hard), _pairs([row for row in soft if row]) if all(soft) else None
+
+
+def _pairs(values: Sequence[Mapping[str, float]]) -> Pairs:
+    both = zip(values[::2], values[1::2], strict=True)
+    return [{aspect: (first[metric], second[metric]) for aspect, metric in ASPECTS.items()} for first, second in both]
+
+
+def expected_scores(row: Checked) -> dict[str, float] | None:
+    """Precision, recall and their harmonic mean with the probability of entailment in place of the label; None without probabilities."""
+    shares = []
+    for name in ("answer2response", "response2answer"):
+        matrix = row.matrices[name]
+        cells = [cell for line in matrix.probabilities or () for cell in line]
+        if matrix.labels and any(cell is None for cell in cells or [None]):
+            # An empty answer entails nothing for certain, and was not judged.
+            if not all(label == "neutral" for line in matrix.labels for label in line):
+                return None
+            cells = []
+        shares.append(sum(cell[0] for cell in cells if cell) / len(cells) if cells else 0.0)
+    precision, recall = shares
+    f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}
 
 
 def correlation(scores: Sequence[tuple[float, float]], human: Sequence[float], draws: int = 2000) -> dict[str, Any]:
@@ -113,16 +142,14 @@ def correlation(scores: Sequence[tuple[float, float]], human: Sequence[float], d
     return {"pearson": pearson(difference, label), "interval": interval, "spearman": spearman(difference, label)}
 
 
-def human_agreement(instances: Sequence[Instance], ours: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, Any]:
-    """By aspect: the correlations of our scores and of the tool's, on the same instances."""
-    return {
-        aspect: {
-            "metric": metric,
-            "ours": correlation([row[aspect] for row in ours], [one.human[aspect] for one in instances]),
-            "tool": correlation([one.published[aspect] for one in instances], [one.human[aspect] for one in instances]),
-        }
-        for aspect, metric in ASPECTS.items()
-    }
+def human_agreement(instances: Sequence[Instance], scores: Mapping[str, Pairs | None]) -> dict[str, Any]:
+    """By aspect and name of the scores: their correlations with people; the tool's own scores join as `tool`."""
+    agreement: dict[str, Any] = {}
+    for aspect, metric in ASPECTS.items():
+        human = [one.human[aspect] for one in instances]
+        found = {name: correlation([row[aspect] for row in rows], human) for name, rows in scores.items() if rows is not None}
+        agreement[aspect] = {"metric": metric, **found, "tool": correlation([one.published[aspect] for one in instances], human)}
+    return agreement
 
 
 def main(
@@ -153,13 +180,13 @@ def main(
     if rescore and matrices is None:
         raise InputError("--rescore needs --matrices FILE, the judgements to score")
     judge, extractor = (None, None) if rescore else _load(checker)
-    ours = score_instances(instances, judge, extractor, Path(matrices) if matrices else None)
+    ours, expected = score_instances(instances, judge, extractor, Path(matrices) if matrices else None)
     result = {
         "checker": checker,
         "reference_pair": pair,
         "instances": len(instances),
         "seed": seed if sample is not None else None,
-        "agreement": human_agreement(instances, ours),
+        "agreement": human_agreement(instances, {"ours": ours, "ours, probabilities": expected}),
     }
     if json is not None:
         write_json_lines(json, [result])
@@ -193,7 +220,7 @@ def _print(result: dict[str, Any]) -> None:
     title = f"correlation with people, {result['instances']} pairs of answers, judge {result['checker']}"
     table = Table("label", "metric", "scores", "Pearson", "95% interval", "Spearman", title=title)
     for aspect, row in result["agreement"].items():
-        for who in ("ours", "tool"):
+        for who in (name for name in row if name != "metric"):
             table.add_row(aspect.removesuffix("_label"), row["metric"], who, *_cells(row[who]))
     console.print(table)
 
