@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json as jsonlib
 import time
 from collections import Counter
@@ -104,7 +103,7 @@ def check_system(name: str, chat: str, given: set[str]) -> None:
     known = systems()
     if name not in known:
         raise UnknownSystemError(f"system {name!r} is not known; choose one of {', '.join(known)}")
-    taken = inspect.signature(known[name].load()).parameters
+    taken = known[name].options()
     if chat == "none" and ASKING & set(known[name].needs):
         raise InputError(f"system {name!r} asks a chat model: give one with --chat, such as --chat smollm2 or --chat openai:MODEL@URL")
     if chat != "none" and "chat" not in taken:
@@ -118,7 +117,7 @@ def _open(name: str, parts: dict[str, Any], options: dict[str, Any]) -> System:
     """The system with those of the parts that it takes."""
     from arbgraph.systems import open_system, systems
 
-    taken = inspect.signature(systems()[name].load()).parameters
+    taken = systems()[name].options()
     arguments = {part: value for part, value in parts.items() if part in taken} | options
     try:
         return open_system(name, **arguments)
