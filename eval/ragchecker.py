@@ -166,7 +166,7 @@ def main(
     Args:
         data: folder with `checking_outputs.json`, `human_labels.jsonl.gz` and `ragchecker_scores.jsonl.gz`.
         checker: relation verifier, or `chat:NAME` for a chat model such as `chat:smollm2`.
-        sample: take so many instances at random; by default all.
+        sample: take so many instances at random, by default all. A larger sample of one seed holds the smaller ones.
         seed: of the sample.
         matrices: keep the judgements in this file, and do not judge again what it holds.
         rescore: ask no model; every judgement must be in the file of matrices.
@@ -176,7 +176,8 @@ def main(
     pair = reference_pair(folder)
     instances = read_instances(folder)
     if sample is not None:
-        instances = sorted(random.Random(seed).sample(instances, min(sample, len(instances))), key=lambda one: int(one.id))
+        random.Random(seed).shuffle(instances)
+        instances = instances[:sample]
     if rescore and matrices is None:
         raise InputError("--rescore needs --matrices FILE, the judgements to score")
     judge, extractor = (None, None) if rescore else _load(checker)
