@@ -135,7 +135,6 @@ ROWS: tuple[SystemInfo, ...] = (
         paper="Yao et al., ReAct",
         year=2023,
         target="arbgraph.systems.react:ReAct",
-        needs=("chat", "retrieval"),
         deviations="One example of a step instead of six trajectories; a search returns documents, and several answers may be given.",
     ),
     SystemInfo(
@@ -144,7 +143,6 @@ ROWS: tuple[SystemInfo, ...] = (
         paper="Gou et al., CRITIC",
         year=2024,
         target="arbgraph.systems.critic:Critic",
-        needs=("chat", "retrieval"),
         deviations="The searches for the question and for the question with its answer are always made; the model may add others.",
     ),
     SystemInfo(
@@ -153,7 +151,7 @@ ROWS: tuple[SystemInfo, ...] = (
         paper="Xie et al., FIRE",
         year=2025,
         target="arbgraph.systems.fire:Fire",
-        needs=("chat", "retrieval", "encoder"),
+        needs=("chat", "encoder"),
         deviations="The claims are the short answers of a draft (posthoc, repair) or answers written one by one (inline).",
     ),
     SystemInfo(
@@ -162,7 +160,6 @@ ROWS: tuple[SystemInfo, ...] = (
         paper="Hu et al., MCTS-RAG",
         year=2025,
         target="arbgraph.systems.mcts_rag:MctsRag",
-        needs=("chat", "retrieval"),
         deviations="Which action may follow which is our reading; the last level only answers directly; unknown earns nothing.",
     ),
     SystemInfo(

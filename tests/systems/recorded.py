@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-import torch
-
-from arbgraph.chat import ChatModel, Messages, Reply, Request
 from arbgraph.schema import Answer, Document, Failed, Query
 from arbgraph.systems import System
 from tests.chat.support import user_turn
+from tests.systems.conversations import Conversation, cut
 
-CUT = "length"
 
+class RecordedChat(Conversation):
+    """Plays a conversation back: replies and option scores by prompt id, each in the order of asking.
 
-class RecordedChat(ChatModel):
-    """Plays a conversation back: `replies` by prompt id, `scores` by prompt id or, for a scored reply, by the option itself.
-
-    A text that begins with `CUT:` is one that was cut at its limit. Every reply costs 10 tokens in and 5 out. `asked` are the ids in order.
+    A text that begins with `CUT:` is one that was cut at its limit.
     """
 
-    name, revision = "recorded", "1"
-
     def __init__(self, replies: Mapping[str, Sequence[str]], scores: Mapping[str, Sequence[Sequence[float]]] | None = None) -> None:
-        super().__init__()
-        self.left = {name: list(texts) for name, texts in replies.items()}
-        self.scores_left = {name: list(rows) for name, rows in (scores or {}).items()}
-        self.requests: list[Request] = []
-        self.scored: list[tuple[Messages, tuple[str, ...]]] = []
-
-    @property
-    def asked(self) -> list[str]:
-        return [request.messages.stage for request in self.requests]
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+        said = {stage: [cut(text[4:]) if text.startswith("CUT:") else text for text in texts] for stage, texts in replies.items()}
+        super().__init__(said, scores=lambda messages, _: self.scores_left[messages.stage].pop(0))
+        self.scores_left = {stage: list(rows) for stage, rows in (scores or {}).items()}
 
     def prompts(self, stage: str) -> list[str]:
         """The user turns of a prompt, in the order in which they were asked."""
-        return [user_turn(request.messages) for request in self.requests if request.messages.stage == stage]
-
-    def generate(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply | Failed]]:
-        for row, request in enumerate(requests):
-            self.requests.append(request)
-            left = self.left.get(request.messages.stage)
-            assert left, f"nothing is recorded for one more {request.messages.prompt}:\n{user_turn(request.messages)}"
-            text = left.pop(0)
-            cut = text.startswith("CUT:")
-            yield row, Reply(text.removeprefix("CUT:"), "length" if cut else "stop", 10, 5)
-
-    def option_logprobs(self, prompts: Sequence[Messages], options: Sequence[str]) -> torch.Tensor:
-        rows = []
-        for messages in prompts:
-            self.scored.append((messages, tuple(options)))
-            rows.append(self.scores_left[messages.stage].pop(0))
-        return torch.tensor(rows, dtype=torch.float64).view(len(prompts), len(options))
+        return [user_turn(messages) for messages in self.asked_of(stage)]
 
     def finished(self) -> bool:
         """Whether everything that was recorded was asked for."""
-        return not any(self.left.values()) and not any(self.scores_left.values())
+        return not any(self.replies.values()) and not any(self.scores_left.values())
 
 
 def query(question: str, *texts: str, credibility: Sequence[float | None] = ()) -> Query:

@@ -27,7 +27,7 @@ def test_a_threshold_of_0_is_the_concatenated_prompt_exactly():
     excluding, concatenating = RecordedChat({"standard": ["Answer: Rhone"]}), RecordedChat({"standard": ["Answer: Rhone"]})
     without = answered(Exclusion(excluding, threshold=0), ASKED)
     plain = answered(StandardRAG(concatenating), ASKED)
-    assert excluding.requests == concatenating.requests
+    assert excluding.asked == concatenating.asked
     assert without.model_copy(update={"usage": plain.usage}) == plain
     assert {**plain.usage, "documents_excluded": 0} == without.usage
 
@@ -51,7 +51,7 @@ def test_without_any_document_left_the_model_answers_alone():
     assert answer.usage["documents_excluded"] == 1
     alone = RecordedChat({"closed-book": ["Answer: Rhone"]})
     answered(ClosedBook(alone), nothing)
-    assert chat.requests == alone.requests
+    assert chat.asked == alone.asked
 
 
 def test_a_reply_without_an_answer_is_a_failure():

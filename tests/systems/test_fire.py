@@ -121,7 +121,14 @@ def test_inline_checks_every_answer_before_the_next():
     answer = answered(fire(chat, mode="inline"), ASKED)
     assert chat.finished()
     assert answer.short_answers == ("Weber",)
-    assert chat.asked == ["fire-next", "fire-decide", "fire-next", "fire-decide", "fire-decide", "fire-next"]
+    assert [request.messages.stage for request in chat.asked] == [
+        "fire-next",
+        "fire-decide",
+        "fire-next",
+        "fire-decide",
+        "fire-decide",
+        "fire-next",
+    ]
     first, second, third = chat.prompts("fire-next")
     assert "<answer" not in first
     assert 'verdict="false">\nLang\n' in second

@@ -56,7 +56,7 @@ def test_the_question_is_expanded_by_six_actions():
     assert (retrieve.found, search.found) == ((0,), (1,))
     assert [(block.text, block.about) for block in search.steps] == [("Nothing of use.", {"search": "tea"})]
     assert all(child.depth == 1 for child in children)
-    drawn = [request.messages.sampling for request in chat.requests if request.messages.stage == "mcts-answer"]
+    drawn = [request.messages.sampling for request in chat.asked if request.messages.stage == "mcts-answer"]
     assert drawn == [Sampling(0.4, 0), Sampling(0.4, 1)] * 2
     assert "Weber built" not in chat.prompts("mcts-answer")[0]
     assert "Tea comes from China." in chat.prompts("mcts-finding")[0]
@@ -143,7 +143,7 @@ def test_a_sub_question_is_answered_again_with_other_draws():
     # The search found nothing and said nothing: no child.
     assert [child.kind for child in children] == ["answer", "thought", "subquestion", "reanswer"]
     assert [(block.text, block.about) for block in children[3].steps] == [("1950", {"question": "When was it built?"})]
-    again = [request.messages for request in chat.requests if request.messages.sampling == Sampling(0.4, 2)]
+    again = [request.messages for request in chat.asked if request.messages.sampling == Sampling(0.4, 2)]
     assert len(again) == 1
     assert "1931" not in chat.prompts("mcts-answer")[2], "the first answer was shown to the second"
 
