@@ -1,0 +1,143 @@
+"""What the documents of one question say: the phrases that may answer it, document by document, with where each stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from arbgraph.independence import source_groups
+from arbgraph.reader import Answers
+from arbgraph.schema import Document
+from arbgraph.systems.readings import contains, normal_form
+from arbgraph.systems.small.canonical import canonical
+from arbgraph.systems.small.copies import Place, overlap, variations
+from arbgraph.systems.small.subjects import Subject, heading, subject_of
+
+# Phrases of other documents that are looked for in a document: the likeliest of each.
+SHARED = 3
+# A reader score below this says nothing about a phrase.
+LEAST_SHARED = 0.02
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase that may be the answer of its document; `score` is the reader's probability, 0 where the reader did not name it."""
+
+    text: str
+    place: Place
+    score: float
+
+    @cached_property
+    def key(self) -> str:
+        return canonical(self.text)
+
+    @cached_property
+    def plain(self) -> str:
+        return normal_form(self.text)
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """A value in which this document differs from a near copy: its place here, and the text and number of the other."""
+
+    place: Place
+    other: int
+    other_place: Place
+
+
+@dataclass
+class Testimony:
+    """One document as read for one question.
+
+    Attributes:
+        document: the document. group: its independent source. subject: the entity it is headed by, if it has a heading.
+        phrases: candidates, in the order of their places. no_answer: the reader's probability that the document answers nothing.
+        disputes: where near copies of it say something else.
+    """
+
+    document: Document
+    group: int
+    subject: Subject | None
+    phrases: list[Phrase]
+    no_answer: float
+    disputes: list[Dispute] = field(default_factory=list)
+
+    @cached_property
+    def plain(self) -> str:
+        """The whole text in normal form."""
+        return normal_form(f"{self.document.title} {self.document.text}")
+
+    @cached_property
+    def heading(self) -> str:
+        return heading(self.document.text)
+
+
+def passage_of(document: Document) -> str:
+    """What the reader reads: the text, under its title unless it begins with it."""
+    title = document.title.strip()
+    return document.text if not title or document.text.startswith(title) else f"{title} {document.text}"
+
+
+def testimonies(documents: Sequence[Document], answers: Sequence[Answers], copy_overlap: float) -> list[Testimony]:
+    """The documents with their candidate phrases: what the reader named, what near copies change, what other documents answer."""
+    groups = source_groups(documents, copy_overlap)
+    found = []
+    for document, group, read in zip(documents, groups, answers, strict=True):
+        shift = len(passage_of(document)) - len(document.text)
+        # An answer in the title alone is kept, at a place before the text.
+        phrases = [Phrase(span.text, (span.start - shift, span.end - shift), span.score) for span in read]
+        found.append(Testimony(document, group, subject_of(document), phrases, read.no_answer))
+    _add_disputes(found)
+    _add_shared(found)
+    for testimony in found:
+        testimony.phrases.sort(key=lambda phrase: (phrase.place, -phrase.score))
+    return found
+
+
+def _add_disputes(found: list[Testimony]) -> None:
+    for i, first in enumerate(found):
+        for j in range(i + 1, len(found)):
+            second = found[j]
+            if first.group != second.group:
+                continue
+            for variation in variations(first.document.text, second.document.text):
+                first.disputes.append(Dispute(variation.first, j, variation.second))
+                second.disputes.append(Dispute(variation.second, i, variation.first))
+    for testimony in found:
+        for place in sorted({dispute.place for dispute in testimony.disputes}):
+            _add(testimony, place)
+
+
+def _add_shared(found: list[Testimony]) -> None:
+    """Looks for the likeliest answers of every document in the texts of the others."""
+    named: dict[str, str] = {}
+    for testimony in found:
+        best = sorted(testimony.phrases, key=lambda phrase: (-phrase.score, phrase.place))[:SHARED]
+        named |= {phrase.plain: phrase.text for phrase in best if phrase.score >= LEAST_SHARED and phrase.plain}
+    for testimony in found:
+        known = {phrase.plain for phrase in testimony.phrases}
+        for plain, text in sorted(named.items()):
+            if plain not in known and contains(testimony.plain, plain):
+                match = _pattern(text).search(testimony.document.text)
+                if match is not None:
+                    _add(testimony, match.span())
+
+
+def _add(testimony: Testimony, place: Place) -> None:
+    """Adds the phrase at a place unless one with its words or its place is there."""
+    text = testimony.document.text[place[0] : place[1]]
+    phrase = Phrase(text, place, 0.0)
+    if phrase.plain and all(other.place != place and other.plain != phrase.plain for other in testimony.phrases):
+        testimony.phrases.append(phrase)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    pieces = re.findall(r"\w+|[^\w\s]", text)
+    return re.compile(r"(?<!\w)" + r"\s*".join(map(re.escape, pieces)) + r"(?!\w)", re.IGNORECASE)
+
+
+def disputed(testimony: Testimony, phrase: Phrase) -> list[Dispute]:
+    """The disputes that a phrase takes part in."""
+    return [dispute for dispute in testimony.disputes if overlap(phrase.place, dispute.place)]

@@ -1,0 +1,368 @@
+"""Fits the learned scalars of `arbgraph-small`: `python -m train.answer_credibility --data DATA --reader reader-minilm --out FOLDER`.
+
+Three steps, each a convex fit with a weight penalty: which phrase a document answers with (softmax over phrases), whether a claim is
+right (prior) and which of two claims exclude each other and which of them wins (logistic); then a grid over the few scalars of the
+propagation. Claims are fitted on phrases that were rescored by weights of other questions, as they will be on new ones. Everything is
+chosen by cross-validation over the questions of RAMDocs dev.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jsonargparse import auto_cli
+
+from arbgraph.checkpoint import CheckpointConfig, save_checkpoint
+from arbgraph.graph import EvidenceGraph
+from arbgraph.minimise import minimise
+from arbgraph.reader import Answers
+from arbgraph.systems.readings import normal_form
+from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of, pair_features, side_features
+from arbgraph.systems.small.credibility import KIND, PARTS, CredibilitySettings, Weights, evidence_graph, propagate
+from arbgraph.systems.small.evidence import Testimony, testimonies
+from arbgraph.systems.small.rescoring import features, posteriors
+from arbgraph.systems.small.system import open_reading
+from eval.metrics.answers import list_exact_match
+from train.console import say, show_rows
+from train.data.disputes import OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
+from train.propagation_publish import stamp
+
+# Settings of the propagation that the grid tries.
+GRID: dict[str, tuple[float, ...]] = {
+    "step_size": (0.0, 0.5, 1.0, 1.5, 2.5),
+    "tau_accept": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
+    "tau_conf": (0.3, 0.5, 0.7),
+    "abstain": (-3.0, -1.0),
+}
+PENALTY = {"rescoring": 2e-3, "prior": 3e-3, "contradiction": 1e-2, "verdict": 1e-2}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question as read: evidence, features of its phrases, and per document the target `[1 + P]` of the rescoring (None: unknown)."""
+
+    question: DisputedQuestion
+    found: list[Testimony]
+    rows: list[np.ndarray]
+    targets: list[np.ndarray | None]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Labelled rows of one part: `x [R, F]`, `y [R]` in {0, 1}, `weight [R]`."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
+def prepare(question: DisputedQuestion, answers: Sequence[Answers], copy_overlap: float, weight: float) -> Prepared:
+    """Evidence, features and targets of one question."""
+    found = testimonies(question.query.documents, answers, copy_overlap)
+    rows = features(question.query.query, found)
+    targets = [_target(testimony, stated) for testimony, stated in zip(found, question.stated, strict=True)]
+    return Prepared(question, found, rows, targets, weight)
+
+
+def _target(testimony: Testimony, stated: str | None) -> np.ndarray | None:
+    if stated is None:
+        return None
+    if not stated:
+        return np.array([1.0] + [0.0] * len(testimony.phrases))
+    form = normal_form(stated)
+    target = np.array([0.0] + [float(phrase.plain == form) for phrase in testimony.phrases])
+    # A document whose answer is not among its phrases teaches nothing about them.
+    return target if target.any() else None
+
+
+def fit_rescoring(prepared: Sequence[Prepared], penalty: float, start: np.ndarray | None = None) -> np.ndarray:
+    """Weights of the phrases' softmax by maximum likelihood of the stated answers."""
+    used = [(rows, y, one.weight) for one in prepared for rows, y in zip(one.rows, one.targets, strict=True) if y is not None]
+    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]))
+    y = torch.tensor(np.concatenate([target for _, target, _ in used]))
+    owner = torch.repeat_interleave(torch.arange(len(used)), torch.tensor([len(rows) for rows, _, _ in used]))
+    weight = torch.tensor([w for _, _, w in used], dtype=x.dtype)
+    values = torch.zeros(x.shape[1], dtype=x.dtype) if start is None else torch.tensor(start)
+    values.requires_grad_(True)
+
+    def loss() -> torch.Tensor:
+        scores = x @ values
+        top = torch.full((len(used),), -torch.inf, dtype=x.dtype).scatter_reduce(0, owner, scores.detach(), "amax")
+        odds = torch.exp(scores - top[owner])
+        total = torch.zeros_like(top).index_add(0, owner, odds)
+        right = torch.zeros_like(top).index_add(0, owner, odds * y)
+        return -(weight * (torch.log(right + 1e-12) - torch.log(total))).sum() / weight.sum() + penalty * values.square().sum()
+
+    minimise(values, loss)
+    return values.detach().numpy()
+
+
+def fit_logistic(rows: Rows, penalty: float) -> np.ndarray:
+    """Weights of a logistic model."""
+    x, y, weight = torch.tensor(rows.x), torch.tensor(rows.y), torch.tensor(rows.weight)
+    values = torch.zeros(x.shape[1], dtype=x.dtype, requires_grad=True)
+
+    def loss() -> torch.Tensor:
+        each = torch.nn.functional.binary_cross_entropy_with_logits(x @ values, y, reduction="none")
+        return (weight * each).sum() / weight.sum() + penalty * values.square().sum()
+
+    minimise(values, loss)
+    return values.detach().numpy()
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """The claims of one question with the features of claims, pairs and sides, and labels 1, -1 or 0 by claim."""
+
+    one: Prepared
+    claims: list[AnswerClaim]
+    labels: list[int]
+    own: np.ndarray
+    pairs: np.ndarray
+    about: np.ndarray
+    sides: np.ndarray
+
+
+def claim(one: Prepared, rescoring: np.ndarray) -> Claimed:
+    """Makes the claims of a question with the given rescoring weights."""
+    weights = dict(zip(PARTS["rescoring"], rescoring.tolist(), strict=True))
+    claims = claims_of(one.found, posteriors(weights, one.rows))
+    question = one.question.query.query
+    pairs, about = pair_features(question, one.found, claims)
+    labels = [one.question.label(each.text) for each in claims]
+    return Claimed(
+        one, claims, labels, claim_features(question, one.found, claims), pairs, about, side_features(question, one.found, claims)
+    )
+
+
+def claim_rows(claimed: Sequence[Claimed]) -> dict[str, Rows]:
+    """The labelled rows of prior, contradiction and verdict.
+
+    A claim is right where it is gold. Two gold claims exclude each other only where one answer is wanted, and then they are spellings and
+    are left out; a gold and a wrong claim exclude each other. Verdict rows hold differences, in both directions.
+    """
+    found: dict[str, list[tuple[np.ndarray, float, float]]] = {"prior": [], "contradiction": [], "verdict": []}
+    for c in claimed:
+        weight = c.one.weight
+        found["prior"] += [(row, float(label == 1), weight) for row, label in zip(c.own, c.labels, strict=True)]
+        for (a, b), about in zip(c.pairs.T.tolist(), c.about, strict=True):
+            kinds = {c.labels[a], c.labels[b]}
+            if kinds == {1} and c.one.question.several:
+                found["contradiction"].append((about, 0.0, weight))
+            elif kinds == {1, -1}:
+                found["contradiction"].append((about, 1.0, weight))
+                difference = (c.sides[a] - c.sides[b]) * c.labels[a]
+                found["verdict"] += [(difference, 1.0, weight), (-difference, 0.0, weight)]
+    return {
+        part: Rows(np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows]))
+        for part, rows in found.items()
+    }
+
+
+def folds_of(prepared: Sequence[Prepared], folds: int) -> list[int]:
+    """A fold for every question, by the hash of its id."""
+    return [int(hashlib.sha256(one.question.query.id.encode()).hexdigest(), 16) % folds for one in prepared]
+
+
+def fit_parts(prepared: Sequence[Prepared], penalty: Mapping[str, float], inner: int = 3) -> dict[str, dict[str, float]]:
+    """Weights of all parts; claims are made with rescoring weights that were fitted on other questions."""
+    rescoring = fit_rescoring(prepared, penalty["rescoring"])
+    fold = folds_of(prepared, inner)
+    claimed = []
+    for held in range(inner):
+        others = [one for one, f in zip(prepared, fold, strict=True) if f != held]
+        weights = fit_rescoring(others, penalty["rescoring"], rescoring)
+        claimed += [claim(one, weights) for one, f in zip(prepared, fold, strict=True) if f == held]
+    rows = claim_rows(claimed)
+    vectors = {"rescoring": rescoring} | {part: fit_logistic(rows[part], penalty[part]) for part in rows}
+    return {part: dict(zip(PARTS[part], vectors[part].tolist(), strict=True)) for part in PARTS}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A RAMDocs question with its claims and the weights that were fitted without it."""
+
+    claimed: Claimed
+    parts: Mapping[str, Mapping[str, float]]
+
+
+def held_out(prepared: Sequence[Prepared], penalty: Mapping[str, float], folds: int) -> list[HeldOut]:
+    """Every RAMDocs question under weights of the other folds; other sets are trained on in every fold."""
+    fold = folds_of(prepared, folds)
+    found = []
+    for held in range(folds):
+        inside = [one.question.source == RAMDOCS and f == held for one, f in zip(prepared, fold, strict=True)]
+        parts = fit_parts([one for one, out in zip(prepared, inside, strict=True) if not out], penalty)
+        vector = np.array([parts["rescoring"][name] for name in PARTS["rescoring"]])
+        found += [HeldOut(claim(one, vector), parts) for one, out in zip(prepared, inside, strict=True) if out]
+    return found
+
+
+def exact_matches(cases: Sequence[HeldOut], settings: CredibilitySettings, graphs: dict[float, list[EvidenceGraph]]) -> tuple[float, float]:
+    """EM in [0, 1] over the questions, and the mean number of answers. `graphs` remembers what does not depend on the settings."""
+    if settings.abstain not in graphs:
+        graphs[settings.abstain] = [
+            evidence_graph(c.claimed.one.question.query.query, c.claimed.one.found, c.claimed.claims, Weights(c.parts, settings))
+            for c in cases
+        ]
+    right, given = 0.0, 0
+    judged = propagate([case.claimed.claims for case in cases], graphs[settings.abstain], settings)
+    for case, one in zip(cases, judged, strict=True):
+        question, answers = case.claimed.one.question, [each.text for each in one.answers()]
+        right += list_exact_match(answers, [[gold] for gold in question.gold], sorted(question.wrong)) or 0.0
+        given += len(answers)
+    return right / len(cases), given / len(cases)
+
+
+def choose_settings(cases: Sequence[HeldOut], start: CredibilitySettings, longest: float) -> tuple[CredibilitySettings, dict[str, float]]:
+    """The grid point with the highest EM, smoothed over its neighbours in `tau_accept`, among those that give at most `longest` answers."""
+    graphs: dict[float, list[EvidenceGraph]] = {}
+    names = list(GRID)
+    scores: dict[tuple[float, ...], tuple[float, float]] = {}
+    for point in itertools.product(*GRID.values()):
+        scores[point] = exact_matches(cases, replace(start, **dict(zip(names, point, strict=True))), graphs)
+    at = names.index("tau_accept")
+
+    def smooth(point: tuple[float, ...]) -> float:
+        place = GRID["tau_accept"].index(point[at])
+        near = [GRID["tau_accept"][n] for n in (place - 1, place, place, place + 1) if 0 <= n < len(GRID["tau_accept"])]
+        return float(np.mean([scores[(*point[:at], tau, *point[at + 1 :])][0] for tau in near]))
+
+    allowed = [point for point in scores if scores[point][1] <= longest] or list(scores)
+    best = max(allowed, key=lambda point: (round(smooth(point), 6), -scores[point][1]))
+    top = sorted(allowed, key=lambda point: -smooth(point))[:6]
+    show_rows(
+        "grid, cross-validated",
+        [dict(zip(names, map(str, p), strict=True)) | {"em": f"{scores[p][0]:.3f}", "answers": f"{scores[p][1]:.2f}"} for p in top],
+    )
+    return replace(start, **dict(zip(names, best, strict=True))), {"em": scores[best][0], "answers": scores[best][1]}
+
+
+def report(cases: Sequence[HeldOut]) -> dict[str, Any]:
+    """Where questions are lost, before arbitration: claims by label, and questions all of whose gold answers are claims."""
+    labels = [label for case in cases for label in case.claimed.labels]
+    named = [[normal_form(each.text) for each in case.claimed.claims] for case in cases]
+    complete = [set(case.claimed.one.question.gold) <= set(forms) for case, forms in zip(cases, named, strict=True)]
+    right = total = silent = noise = 0
+    for case in cases:
+        weights = case.parts["rescoring"]
+        for target, posterior in zip(case.claimed.one.targets, posteriors(weights, case.claimed.one.rows), strict=True):
+            if target is None:
+                continue
+            if target[0]:
+                noise, silent = noise + 1, silent + int(posterior.argmax() == 0)
+            else:
+                total, right = total + 1, right + float(target[1:][posterior[1:].argmax()])
+    return {
+        "claims": len(labels),
+        "gold": labels.count(1),
+        "wrong": labels.count(-1),
+        "all_gold_claimed": sum(complete) / len(complete),
+        "document_answers_right": right / total if total else None,
+        "noise_silent": silent / noise if noise else None,
+    }
+
+
+def answer_credibility(
+    data: str,
+    out: str,
+    reader: str = "reader-minilm",
+    cache: str | None = None,
+    others: Sequence[str] = OTHERS,
+    other_weight: float = 0.3,
+    folds: int = 5,
+    longest: float = 3.0,
+    card: str = "",
+) -> None:
+    """Fits, cross-validates and saves.
+
+    Args:
+        data: folder of the question sets. out: checkpoint folder to write. reader: name or folder of the reader's checkpoint.
+        cache: file that keeps what the reader found. others: sets whose dev parts are fitted on beside RAMDocs dev.
+        other_weight: weight of their questions. folds: of the cross-validation. longest: most answers a question, on average.
+        card: further lines of the card.
+    """
+    begin = time.time()
+    reading = open_reading(reader, cache)
+    start = CredibilitySettings()
+    prepared: list[Prepared] = []
+    for name in (RAMDOCS, *others):
+        questions = disputed_questions(data, name)
+        read = reading.read([question.query for question in questions])
+        weight = 1.0 if name == RAMDOCS else other_weight
+        prepared += [prepare(question, answers, start.copy_overlap, weight) for question, answers in zip(questions, read, strict=True)]
+        say(f"{name}: {len(questions)} questions, {sum(len(q.query.documents) for q in questions)} documents")
+    cases = held_out(prepared, PENALTY, folds)
+    stages = report(cases)
+    settings, chosen = choose_settings(cases, start, longest)
+    parts = fit_parts(prepared, PENALTY)
+    metrics = stamp() | {
+        "cross_validated": chosen | stages,
+        "folds": folds,
+        "questions": len(prepared),
+        "seconds": round(time.time() - begin),
+    }
+    show_rows("cross-validated on RAMDocs dev", [{k: f"{v:.3f}" if isinstance(v, float) else v for k, v in (chosen | stages).items()}])
+    save(out, parts, settings, metrics, {"data": data, "reader": reader, "others": list(others), "other_weight": other_weight}, card)
+
+
+def save(
+    out: str | Path,
+    parts: Mapping[str, Mapping[str, float]],
+    settings: CredibilitySettings,
+    metrics: Mapping[str, Any],
+    training: Mapping[str, Any],
+    card: str,
+) -> None:
+    """Writes the checkpoint folder."""
+    head = {part: torch.tensor([parts[part][name] for name in names], dtype=torch.float64) for part, names in PARTS.items()}
+    config = CheckpointConfig(
+        kind=KIND, settings=asdict(settings), features=tuple(f"{part}.{n}" for part, names in PARTS.items() for n in names)
+    )
+    save_checkpoint(out, config, head=head, card=_card(Path(out).name, parts, settings, metrics, card), metrics=metrics, training=training)
+
+
+def _card(name: str, parts: Mapping[str, Mapping[str, float]], settings: CredibilitySettings, metrics: Mapping[str, Any], more: str) -> str:
+    scored = metrics["cross_validated"]
+    lines = [
+        f"# {name}",
+        "",
+        "Learned scalars of the system `arbgraph-small` (`docs/ramdocs.md`): log-linear weights and the scalars of the propagation.",
+        "",
+    ]
+    lines += [
+        f"Fitted {metrics['date']} on {metrics['hardware']} on {metrics['questions']} questions:",
+        "RAMDocs dev (MIT) and the dev parts of the sets in",
+        "`training.yaml`, none of which is a test question.",
+    ]
+    lines += [
+        "",
+        f"Cross-validated on RAMDocs dev ({metrics['folds']} folds over 100 questions): list EM "
+        f"{100 * scored['em']:.1f}, {scored['answers']:.2f} answers a question.",
+        more,
+        "",
+    ]
+    lines += ["## Settings", "", "| setting | value |", "|---|---|", *(f"| {key} | {value} |" for key, value in asdict(settings).items())]
+    for part, weights in parts.items():
+        lines += [
+            "",
+            f"## Weights: {part}",
+            "",
+            "| feature | weight |",
+            "|---|---|",
+            *(f"| {key} | {value:.3f} |" for key, value in weights.items()),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    auto_cli(answer_credibility, as_positional=False)
