@@ -122,6 +122,17 @@ def test_the_bound_and_the_choice():
     assert tree.choose(parent) is fresh
 
 
+def test_chance_follows_the_seed_and_the_query():
+    parent = Node("question", "q", children=[Node("thought", str(row)) for row in range(50)])
+
+    def choices(seed: int, asked=ASKED) -> list[str]:
+        tree = Tree(MctsRag(RecordedChat({}), seed=seed), asked)
+        return [tree.choose(parent).question for _ in range(3)]
+
+    assert choices(0) == choices(0)
+    assert len({tuple(row) for row in (choices(0), choices(1), choices(0, query("Who?")))}) == 3
+
+
 def test_a_sub_question_that_is_the_question_is_an_answer():
     replies = {**ROOT, "mcts-subquestion": ["Question: who built the bridge"]}
     tree, children, _ = expanded(replies)
