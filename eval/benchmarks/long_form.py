@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
-from eval.benchmarks.base import Benchmark, Item, look_for
+from arbgraph.schema import Document, Query
+from eval.benchmarks.base import Benchmark, Item, find_file, look_for
 from eval.benchmarks.kinds import LONG_METRICS, RAGCHECKER_METRICS
-from eval.benchmarks.records import Record, SourceText, aliases, parse, read_file, to_item
+from eval.benchmarks.records import Record, SourceText, aliases, parse, read_file, read_lines, to_item
 
 POSTAMBLE = "Give as many specific details and examples as possible, such as names, dates, places and figures."
 
 
-class _Prompt(BaseModel):
+class Prompt(BaseModel):
+    """A prompt for a long answer."""
+
     id: str
     question: str
     topic: str = ""
@@ -30,30 +32,40 @@ class _Passages(BaseModel):
     documents: list[SourceText]
 
 
-def _optional(folder: Path, name: str, model: type[Any]) -> dict[str, Any]:
-    """Records of a file that need not be there, by id."""
-    if look_for(folder, name) is None:
-        return {}
-    records = [parse(model, value, where) for where, value in read_file(folder, name) if not _is_header(value)]
-    return {record.id: record for record in records}
+def read_prompts(path: str | Path) -> list[Prompt]:
+    """`{"id", "question", "topic"?}` per line. Raises InputError."""
+    return [parse(Prompt, value, where) for where, value in read_lines(Path(path))]
 
 
-def _is_header(value: Any) -> bool:
-    """The first line of a fact list says how it was made (`eval.fact_lists`)."""
-    return isinstance(value, dict) and "made_by" in value
+def read_passages(path: str | Path) -> dict[str, tuple[Document, ...]]:
+    """Documents by the id of their prompt, out of `{"id", "documents"}` per line. Raises InputError."""
+    found = {}
+    for where, value in read_lines(Path(path)):
+        listed = parse(_Passages, value, where)
+        record = Record(id=listed.id, question="-", documents=listed.documents)
+        found[listed.id] = to_item(record, where, group=aliases, order="given").query.documents
+    return found
+
+
+def read_facts(path: str | Path) -> dict[str, tuple[str, ...]]:
+    """Facts by the id of their prompt, out of a list that `eval.fact_lists` or a person made. Raises InputError."""
+    rows = [(where, value) for where, value in read_lines(Path(path)) if not (isinstance(value, dict) and "made_by" in value)]
+    parsed = [parse(_Facts, value, where) for where, value in rows]
+    return {row.id: tuple(row.facts) for row in parsed}
 
 
 def read_longfact(folder: Path, _split: str) -> list[Item]:
     """`test.jsonl` holds the prompts; `documents.jsonl` the passages that systems see, `facts.jsonl` the reference facts, where given."""
-    passages, facts = _optional(folder, "documents.jsonl", _Passages), _optional(folder, "facts.jsonl", _Facts)
-    items = []
-    for where, value in read_file(folder, "test.jsonl"):
-        prompt = parse(_Prompt, value, where)
-        documents = passages[prompt.id].documents if prompt.id in passages else []
-        record = Record(id=prompt.id, question=f"{prompt.question} {POSTAMBLE}", documents=documents, meta={"topic": prompt.topic})
-        listed = tuple(facts[prompt.id].facts) if prompt.id in facts else ()
-        items.append(to_item(record, where, group=aliases, order="given", facts=listed))
-    return items
+    documents, facts = (look_for(folder, name) for name in ("documents.jsonl", "facts.jsonl"))
+    passages, listed = read_passages(documents) if documents else {}, read_facts(facts) if facts else {}
+    return [
+        Item(
+            query=Query(id=prompt.id, query=f"{prompt.question} {POSTAMBLE}", documents=passages.get(prompt.id, ())),
+            facts=listed.get(prompt.id, ()),
+            metadata={"topic": prompt.topic},
+        )
+        for prompt in read_prompts(find_file(folder, "test.jsonl"))
+    ]
 
 
 class _Retrieved(BaseModel):

@@ -53,8 +53,13 @@ class Record(BaseModel):
 
 
 def read_file(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
+    """`read_lines` of a file of a benchmark's folder, which may be gzipped."""
+    return read_lines(find_file(folder, name))
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, Any]]:
     """(where, value) of every record. Raises InputError, naming file and line, on one that is not JSON."""
-    for where, record in read_records(find_file(folder, name)):
+    for where, record in read_records(path):
         if isinstance(record, BadRecord):
             raise InputError(str(record))
         yield where, record
