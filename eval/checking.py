@@ -300,8 +300,8 @@ def check_stored(
 ) -> list[Checked]:
     """Like `check`, asking only for what the file does not hold yet and adding it, `batch` responses at a time.
 
-    Without a checker nothing is asked: every response must be in the file. Raises InputError where one is not, or where the file holds
-    judgements of several judges and no checker says which are meant.
+    What the judge failed on is asked again, and the later row counts. Without a checker nothing is asked: every response must be in the
+    file. Raises InputError where one is not, or where the file holds judgements of several judges and no checker says which are meant.
     """
     stored = read_checked(path)
     judges = sorted({row.judge for row in stored})
@@ -309,7 +309,8 @@ def check_stored(
         raise InputError(f"{path}: holds the judgements of {len(judges)} judges; give the checker whose judgements are meant")
     judge = _hash(judge_identity(checker, extractor)) if checker is not None else (judges[0] if judges else "")
     known = {row.content: row for row in stored if row.judge == judge}
-    missing = list({r.content: r for r in responses if r.content not in known}.values())
+    asked_again = {content for content, row in known.items() if row.failed and checker is not None}
+    missing = list({r.content: r for r in responses if r.content not in known or r.content in asked_again}.values())
     if missing and checker is None:
         raise InputError(
             f"{path}: {len(missing)} of {len(responses)} responses are not in it, the first is {missing[0].id!r}; check them first"

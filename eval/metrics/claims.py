@@ -35,7 +35,7 @@ def pooled_information_density(facts: Sequence[int], tokens: Sequence[int]) -> f
 def longfact_f1(claims: Sequence[ClaimLabel], k: int) -> float:
     """F1@K: precision S / (S + N) and recall min(1, S / K) of S supported and N unsupported claims; 0 where S = 0.
 
-    Irrelevant claims count nowhere. Source: Wei et al., NeurIPS 2024, Eq. 1. Raises ValueError on k < 1.
+    Irrelevant claims count nowhere. Source: Wei et al., NeurIPS 2024. Raises ValueError on k < 1.
     """
     if k < 1:
         raise ValueError(f"K is {k}; it is a number of facts, at least 1")

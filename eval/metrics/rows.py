@@ -15,7 +15,7 @@ from eval.metrics.metric import Metric
 _NO_GOLD, _NO_WRONG, _NO_FACTS = "without gold answers", "without wrong answers", "without reference facts"
 _SQUAD, _HOTPOT = "Rajpurkar et al., EMNLP 2016", "Yang et al., EMNLP 2018"
 _RAMDOCS = "Wang et al., arXiv 2504.13079; the reading of an unpublished scorer"
-_RIORAG = "Wang et al., arXiv 2505.24388 (judge labels)"
+_RIORAG = "Wang et al., arXiv 2505.20825 (labels of its judge)"
 _DENSITY = "the ArbGraph paper; scale and variants are ours"
 _OURS = "this project"
 _TOKENS = ("usage.prompt_tokens", "usage.completion_tokens")

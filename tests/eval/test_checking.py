@@ -165,6 +165,21 @@ def test_judges_are_kept_apart(tmp_path):
     assert check_stored([ONE], WordChecker("one"), path)[0].judge != check_stored([ONE], checker, path)[0].judge
 
 
+def test_what_the_judge_failed_on_is_asked_again(tmp_path):
+    class Mended(WordChecker):
+        def _one(self, words, claim):
+            return super()._one(words, "a" if claim == "fail" else claim)
+
+    path, response = tmp_path / "checked.jsonl", replace(ONE, response_claims=("a", "fail"))
+    (failed,) = check_stored([response], WordChecker(), path)
+    assert failed.failed
+    # Without a judge the failure stands.
+    assert check_stored([response], None, path) == [failed]
+    (mended,) = check_stored([response], Mended(), path)
+    assert mended.failed == 0
+    assert check_stored([response], None, path) == [mended]
+
+
 def test_round_trip(tmp_path):
     path = tmp_path / "checked.jsonl"
     (written,) = check_stored([ONE], WordChecker(), path)

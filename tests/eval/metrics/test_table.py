@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval.metrics.__main__ import page
 from eval.metrics.ragchecker import Entailment
 from eval.metrics.table import METRICS, Metric, Scored, UnknownMetricError, score
 
@@ -150,3 +151,9 @@ def test_refusals():
 def test_items_that_cannot_be_scored(fields, match):
     with pytest.raises(ValueError, match=f"item 'q1': .*{match}"):
         Scored("q1", **fields)
+
+
+def test_the_page_is_up_to_date():
+    # `python -m eval.metrics --markdown docs/metrics.md` writes it.
+    written = (Path(__file__).resolve().parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    assert written == page()
