@@ -223,7 +223,7 @@ class OpenAIChat(ChatModel):
         choices: Any = getattr(completion, "choices", None) or []
         content: Any = getattr(getattr(choices[0], "logprobs", None), "content", None) if choices else None
         if not content:
-            raise ChatError(f"{self._place()} gives no log-probabilities of tokens; use an arbitrator or verifier that reads replies")
+            raise ChatError(f"{self._place()} gives no log-probabilities of tokens; set chat_judgements: replies")
         return [(entry.token, entry.logprob) for entry in content[0].top_logprobs]
 
 
