@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +15,11 @@ from arbgraph.checkpoint import Checkpoint, load_checkpoint
 from arbgraph.models import resolve_model
 from arbgraph.reader.model import ReaderModel, SpanHead
 from arbgraph.reader.reader import KIND, Reader, ReaderCalibration, load_reader
+from arbgraph.reader.readings import Reading
 from arbgraph.reader.tokens import ReaderTokenizer
 from arbgraph.verifier.backbone import load_backbone, load_config
-from eval.metrics.answers import exact_match, token_f1
+from eval.metrics.reading import reading_scores
 from train.console import say, show_rows
-from train.data.questions import Reading
 from train.data.reading import ReaderData
 from train.lora import LoraSettings, adapt, parameter_rows
 from train.network import unfreeze
@@ -82,7 +83,7 @@ class ReaderModule(L.LightningModule):
             self.model, _ = load_reader(self.parent, offline=offline, trainable=True)
         self.model.train()
         self.seen, self.smoothed, self.started = 0, 0.0, time.monotonic()
-        self.dev_reports: dict[str, dict[str, float]] = {}
+        self.dev_reports: dict[str, dict[str, Any]] = {}
         frozen = {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
         buffers = {f"model.encoder.{name}" for name, _ in self.model.encoder.named_buffers()}
         self._kept = frozenset(self.state_dict().keys() - frozen - buffers)
@@ -105,10 +106,11 @@ class ReaderModule(L.LightningModule):
         gold, known = batch.pop("gold"), batch.pop("known")
         losses = span_loss(*self.model(batch), gold)
         loss = (losses * known).sum() / known.sum().clamp(min=1)
-        if not torch.isfinite(loss):
-            raise ValueError(f"loss is {float(loss)} in batch {batch_idx}; lower the learning rate, or train with trainer.precision 32-true")
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise ValueError(f"loss is {value} in batch {batch_idx}; lower the learning rate, or train with trainer.precision 32-true")
         self.seen += len(known)
-        self.smoothed = float(loss) if self.smoothed == 0 else 0.98 * self.smoothed + 0.02 * float(loss)
+        self.smoothed = value if self.smoothed == 0 else 0.98 * self.smoothed + 0.02 * value
         self.log("train/loss", self.smoothed, batch_size=len(known))
         if self.global_step % 50 == 0:
             rate = self.seen / max(1e-9, time.monotonic() - self.started)
@@ -128,11 +130,13 @@ class ReaderModule(L.LightningModule):
     def on_validation_epoch_end(self) -> None:
         if not self.dev_reports:
             return
-        others = [one["score"] for name, one in self.dev_reports.items() if name != "ramdocs/dev"]
+        others = [one["right"] for name, one in self.dev_reports.items() if name != "ramdocs/dev"]
         # RAMDocs asks as this reader will be asked: it counts as much as the other sets together.
-        score = 0.5 * self.dev_reports["ramdocs/dev"]["score"] + 0.5 * sum(others) / len(others)
+        score = 0.5 * self.dev_reports["ramdocs/dev"]["right"] + 0.5 * sum(others) / len(others)
         self.log("dev/score", score)
-        show_rows(f"dev after {self.seen} readings: {score:.4f}", [{"set": n, **{k: f"{v:.3f}" for k, v in r.items()}} for n, r in self.dev_reports.items()])
+        columns = ("readings", "em", "f1", "answered", "none", "right")
+        rows = [{"set": name, **{key: shown(one[key]) for key in columns}} for name, one in self.dev_reports.items()]
+        show_rows(f"dev after {self.seen} readings: {score:.4f}", rows)
 
     def configure_optimizers(self) -> Any:
         groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
@@ -150,7 +154,10 @@ class ReaderModule(L.LightningModule):
         def factor(step: int) -> float:
             return min((step + 1) / warm, max(0.05, (total - step) / max(1, total - warm)))
 
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "interval": "step"}}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "interval": "step"},
+        }
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["state_dict"] = {name: tensor for name, tensor in checkpoint["state_dict"].items() if name in self._kept}
@@ -159,7 +166,9 @@ class ReaderModule(L.LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         missing = sorted(self._kept - checkpoint["state_dict"].keys())
         if missing:
-            raise ValueError(f"the training checkpoint lacks {len(missing)} trained tensors, {missing[0]} first; it is of another configuration")
+            raise ValueError(
+                f"the training checkpoint lacks {len(missing)} trained tensors, {missing[0]} first; it is of another configuration"
+            )
         self.seen = checkpoint["seen"]
 
 
@@ -179,20 +188,11 @@ def span_loss(spans: Tensor, none: Tensor, gold: Tensor) -> Tensor:
     return everything.logsumexp(1) - everything.masked_fill(~chosen, float("-inf")).logsumexp(1)
 
 
-def report(reader: Reader, rows: Sequence[Reading]) -> dict[str, float]:
-    """How a reader does on readings: `em` and `f1` of its best span on answered ones, `forced` or not by the no-answer decision,
-    `answered` and `none`: share of decisions right on either kind, and `score`: share of readings with the right outcome."""
-    answers = reader.read([row.question for row in rows], [row.passage for row in rows], n_best=1)
-    em, f1, found, kept, right = [], [], [], [], []
-    for row, answer in zip(rows, answers, strict=True):
-        if row.spans:
-            text, gold = (answer[0].text if len(answer) else ""), [row.answers]
-            em.append(exact_match(text, gold) or 0.0)
-            f1.append(scored.f1 if (scored := token_f1(text, gold)) else 0.0)
-            found.append(answer.best is not None)
-            right.append(em[-1] if found[-1] else 0.0)
-        else:
-            kept.append(answer.best is None)
-            right.append(float(kept[-1]))
-    mean = lambda values: sum(values) / len(values) if values else float("nan")  # noqa: E731
-    return {"n": float(len(rows)), "em": mean(em), "f1": mean(f1), "answered": mean(found), "none": mean(kept), "score": mean(right)}
+def report(reader: Reader, rows: Sequence[Reading]) -> dict[str, Any]:
+    """How a reader does on readings (`eval.metrics.reading`)."""
+    return reading_scores(rows, reader.read([row.question for row in rows], [row.passage for row in rows], n_best=1))
+
+
+def shown(value: float | None) -> str:
+    """A number with three decimals, or nothing."""
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -16,9 +16,9 @@ from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpo
 from arbgraph.encoder import length_sorted_batches
 from arbgraph.minimise import minimise
 from arbgraph.reader.reader import KIND, Reader, ReaderCalibration
-from train.data.questions import Reading
+from arbgraph.reader.readings import Reading
 from train.publish import plain
-from train.reader_module import ReaderModule, report, span_loss
+from train.reader_module import ReaderModule, report, shown
 
 if TYPE_CHECKING:
     from train.data.reading import ReaderCollator, ReaderData
@@ -28,7 +28,7 @@ LIMITS = """\
 - It reads and does not judge: a false passage is read as it stands, and a passage about a namesake is answered for the namesake.
 - One passage at a time: an answer that needs two passages is not found.
 - Passages beyond {max_tokens} tokens with the question are read in windows that overlap by {overlap}.
-- Questions were largely made by rule from Wikipedia-like text; the probabilities were fitted on the dev sets above and may be off elsewhere.
+- Questions were largely made by rule from Wikipedia-like text; the probabilities were fitted on the dev sets above.
 - Unanswerable passages of the same subject are the hard case: read the column `none`."""
 
 
@@ -117,13 +117,13 @@ def publish_reader(module: ReaderModule, data: ReaderData, training: Mapping[str
 
 
 def _card(module: ReaderModule, config: CheckpointConfig, metrics: Mapping[str, Any], training: Mapping[str, Any]) -> str:
-    assert config.base is not None and config.calibration is not None
+    assert config.base is not None
+    assert config.calibration is not None
     name, recipe = Path(module.output).name, module.settings
+    heat, bias = config.calibration["temperature"], config.calibration["bias"]
     data_rows = [f"| {row['set']} | {row['licence']} | {row['answered']} | {row['none']} | {row['lost']} |" for row in metrics["data"]]
-    dev_rows = [
-        f"| {set_name} | {one['n']:.0f} | {one['em']:.3f} | {one['f1']:.3f} | {one['answered']:.3f} | {one['none']:.3f} |"
-        for set_name, one in metrics["dev"].items()
-    ]
+    columns = ("readings", "em", "f1", "answered", "none", "auroc_right", "ece")
+    dev_rows = [f"| {set_name} | {' | '.join(shown(one[key]) for key in columns)} |" for set_name, one in metrics["dev"].items()]
     if module.full:
         part = f"All layers but the word embeddings trained at rate {recipe['lr']}"
     else:
@@ -143,7 +143,7 @@ def _card(module: ReaderModule, config: CheckpointConfig, metrics: Mapping[str, 
         "",
         "## Data",
         "",
-        "Training parts only: questions are split by their text (`arbgraph.splits`). A false passage's target is the answer that it states.",
+        "Training parts only; questions are split by their text (`arbgraph.splits`). The target of a false passage is what it states.",
         "",
         "| set | licence | answered | none | documents lost (answer not in their words) |",
         "|---|---|---|---|---|",
@@ -151,19 +151,20 @@ def _card(module: ReaderModule, config: CheckpointConfig, metrics: Mapping[str, 
         "",
         "## Recipe",
         "",
-        f"{part}, head rate {recipe['head_lr']}; AdamW, weight decay {recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up, linear decay; batch "
-        f"{batch}; loss: marginal likelihood of all places of the answer against all spans and no answer; questions made by rule mostly first. "
+        f"{part}, head rate {recipe['head_lr']}; AdamW, weight decay {recipe['weight_decay']}, {recipe['warmup']:.0%} warm-up, linear "
+        f"decay; batch {batch}. Loss: the likelihood of all places of the answer together, against all spans and no answer. "
+        "Questions made by rule come mostly first. "
         f"{metrics['readings_seen']} readings. `training.yaml` holds everything.",
         f"Trained {metrics['date']} on {metrics['hardware']}.",
         *([f"Continued from `{module.parent.path.name}`."] if module.parent else []),
         "",
         "## Dev sets (they chose the step and fitted the calibration)",
         "",
-        f"Temperature {config.calibration['temperature']:.3f}, no-answer bias {config.calibration['bias']:.3f}. EM and F1: best span on answered "
+        f"Temperature {heat:.3f}, no-answer bias {bias:.3f}. EM and F1: best span on answered "
         "readings; answered, none: share of decisions right on either kind.",
         "",
-        "| set | readings | EM | F1 | answered | none |",
-        "|---|---|---|---|---|---|",
+        "| set | readings | EM | F1 | answered | none | AUROC of right | ECE |",
+        "|---|---|---|---|---|---|---|---|",
         *dev_rows,
         "",
         "## Evaluation",

@@ -38,7 +38,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "CARDINAL": ("how many", "what number"),
     "CHUNK": ("what", "what", "which"),
 }
-PRONOUNS = frozenset("he she it they".split())
+PRONOUNS = frozenset(["he", "she", "it", "they"])
 # A definite description of the passage's subject ("The film", "The village").
 GENERIC = re.compile(
     r"the (film|movie|album|song|single|band|group|book|novel|series|show|town|village|city|county|township|district|company|school|"
@@ -135,7 +135,7 @@ def _question(sentence: Span, span: Span, label: str, title: str, rng: random.Ra
     if head is None or subject is None:
         return (_styled(_fragment(sentence, span, word, rng), rng), "fragment") if rng.random() < 0.5 else ("", "")
     if subject.i in range(span.start, span.end) or span.root.is_ancestor(subject) or span.root.i == subject.i:
-        rest = _predicate(head, span, skip=set(t.i for t in subject.subtree))
+        rest = _predicate(head, span, skip={token.i for token in subject.subtree})
         return _styled(f"{_subject_word(word)} {rest}", rng), "subject"
     if span.root in subject.subtree:
         return _styled(_fragment(sentence, span, word, rng), rng), "fragment"

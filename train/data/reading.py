@@ -18,10 +18,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
 from arbgraph.models import resolve_model
+from arbgraph.reader.readings import RAMDOCS, SETS, Reading, find_spans, ramdocs, read_rows, readings
 from arbgraph.reader.tokens import ReaderTokenizer, Window
 from arbgraph.verifier.backbone import load_tokenizer
 from train.data.cloze import plain_title
-from train.data.questions import RAMDOCS, SETS, Reading, find_spans, ramdocs_dev, read_rows, readings
 from train.data.records import record_readings
 
 # Shares of the questions made by rule that are asked of a text without their answer.
@@ -192,7 +192,7 @@ class ReaderCollator:
 
 
 def gold_tokens(window: Window, spans: Sequence[tuple[int, int]], width: int) -> list[tuple[int, int]]:
-    """The answers that lie in a window, as first token and number of further tokens; those that do not begin and end with words are left out."""
+    """The answers that lie in a window, as first token and number of further tokens, where they begin and end with words."""
     firsts = {offset[0]: place for place, offset in enumerate(window.offsets) if window.starts[place]}
     lasts = {offset[1]: place for place, offset in enumerate(window.offsets) if window.ends[place]}
     found = []
@@ -249,7 +249,7 @@ class ReaderData(L.LightningDataModule):
         if not self.dev_sets:
             found, _ = readings(self.root, "dev")
             self.dev_sets = {name: sorted(rows, key=_shuffled)[: self.dev_cap] for name, rows in found.items() if rows}
-            self.dev_sets["ramdocs/dev"] = ramdocs_dev(self.root)[0]
+            self.dev_sets["ramdocs/dev"] = ramdocs(self.root, "dev")[0]
         if not self.train_rows and stage == "fit":
             self._fill()
 
@@ -257,7 +257,7 @@ class ReaderData(L.LightningDataModule):
         rng = random.Random(self.seed)
         found, lost = readings(self.root, "train")
         if self.ramdocs:
-            found["ramdocs/dev"], lost["ramdocs/dev"] = ramdocs_dev(self.root)
+            found["ramdocs/dev"], lost["ramdocs/dev"] = ramdocs(self.root, "dev")
         licences = {one.name: one.licence for one in SETS} | {"ramdocs/dev": RAMDOCS.licence}
         rows: list[Reading] = []
         for name, some in found.items():

@@ -1,7 +1,7 @@
 """Writes passages with questions made by rule: `python -m train.data.synthetic_questions --data DATA --out questions.jsonl.gz`.
 
-One JSON object a line: `{"title", "text", "source", "questions": [{"question", "start", "end", "sentence", "style"}]}`; offsets are of `text`.
-About 2,500 words a second on one core.
+One JSON object a line: `{"title", "text", "source", "questions": [{"question", "start", "end", "sentence", "style"}]}`.
+Offsets are of `text`. About 2,500 words a second on one core.
 """
 
 from __future__ import annotations

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from arbgraph.reader.tokens import CASES, ReaderTokenizer
+
+
+def codes_of(window, passage: str) -> dict[str, int]:
+    return {passage[s:e]: code for (s, e), code, inside in zip(window.offsets, window.codes, window.passage, strict=True) if inside}
+
+
+def test_codes_say_case_and_match(words) -> None:
+    passage = "the NATO summit of 1999 took place in Washington, locating Dayton"
+    window = ReaderTokenizer(words).windows("Where was the summit of washington located in the 1999?", passage)[0]
+    codes = codes_of(window, passage)
+    assert codes["NATO"] == 2
+    assert codes["Washington"] == 1 + CASES
+    assert codes["1999"] == 3 + CASES
+    assert codes[","] == 4
+    assert codes["the"] == 0, "a common word is no match"
+    assert codes["locating"] == 2 * CASES, "the same stem"
+    assert codes["Dayton"] == 1
+    assert codes["took"] == 0
+
+
+def test_spans_start_and_end_with_words(words) -> None:
+    passage = "Anachronistically, unhappiness"
+    window = ReaderTokenizer(words).windows("What?", passage)[0]
+    starts = [passage[o[0] :][:4] for o, mark in zip(window.offsets, window.starts, strict=True) if mark]
+    ends = [o[1] for o, mark in zip(window.offsets, window.ends, strict=True) if mark]
+    assert starts == ["Anac", ", un", "unha"]
+    assert ends == [17, 18, 30]
+
+
+def test_windows_cover_the_passage_and_overlap(words) -> None:
+    passage = " ".join(f"w{number}" for number in range(120))
+    tokenizer = ReaderTokenizer(words, max_tokens=60, max_question=8, overlap=16)
+    windows = tokenizer.windows("What is where?", passage)
+    covered = [{place for place, inside in zip(w.offsets, w.passage, strict=True) if inside} for w in windows]
+    assert len(set().union(*covered)) == len(words(passage, add_special_tokens=False)["input_ids"])
+    assert all(len(a & b) == 16 for a, b in zip(covered, covered[1:], strict=False))
+    assert all(len(w.ids) <= 60 for w in windows)
+
+
+def test_a_long_question_is_cut(words) -> None:
+    tokenizer = ReaderTokenizer(words, max_tokens=60, max_question=8, overlap=16)
+    window = tokenizer.windows("what " * 200, "An answer.")[0]
+    assert sum(window.question) == 8
+    assert any(window.passage)
+
+
+def test_a_window_must_hold_more_than_the_overlap(words) -> None:
+    with pytest.raises(ValueError, match="max_tokens 64"):
+        ReaderTokenizer(words, max_tokens=64, max_question=40, overlap=32)
