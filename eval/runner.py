@@ -21,7 +21,7 @@ from eval.checking import Checked
 from eval.metrics.table import score
 from eval.processes import Processes, environment, find_processes
 from eval.run_folder import RunFolder
-from eval.scoring import failures_of, judge, needs_judging, open_checker, score_with_failures, scored
+from eval.scoring import all_scored, failures_of, judge, needs_judging, open_checker, score_with_failures
 
 ASKS = {"chat", "option scores", "white box"}  # needs of a system that a chat model meets
 AUTO_CHAT = "smollm2"
@@ -289,7 +289,7 @@ def _finish(
     judged: dict[str, Checked] = {}
     if config.checker != "none" and needs_judging(names):
         judged = judge(items, rows, folder.path, None if stored else open_checker(config.checker))
-    every = [scored(item, rows[item.query.id], judged.get(item.query.id)) for item in items]
+    every = all_scored(items, rows, judged)
     failures = {name: Failed.model_validate(row["failed"]) for name, row in rows.items() if row["failed"] is not None}
     found = score_with_failures(every, failures, names)
     metrics = {

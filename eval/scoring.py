@@ -70,16 +70,25 @@ def response_of(item: Item, row: Mapping[str, Any]) -> Response:
     )
 
 
-def scored(item: Item, row: Mapping[str, Any], checked: Checked | None = None) -> Scored:
+def all_scored(items: Sequence[Item], rows: Mapping[str, Mapping[str, Any]], checked: Mapping[str, Checked]) -> list[Scored]:
+    """What the metrics see of the questions of a run.
+
+    A system that writes texts only has no short answers to judge: where no prediction of the run holds one, they are missing, not wrong.
+    """
+    short = any(row["answer"] is not None and row["answer"]["short_answers"] for row in rows.values())
+    return [scored(item, rows[item.query.id], checked.get(item.query.id), short=short) for item in items]
+
+
+def scored(item: Item, row: Mapping[str, Any], checked: Checked | None = None, *, short: bool = True) -> Scored:
     """What the metrics see of a question and its stored prediction; a failed question has no answer."""
     about: dict[str, Any] = {"id": item.query.id, "gold": item.gold, "wrong": item.wrong, "answerable": item.answerable}
     if checked is not None:
         about |= checked.fields()
     if row["failed"] is not None:
-        return Scored(**about, predicted=(), text="", tokens=0, usage=row["failed"]["usage"] or None)
+        return Scored(**about, predicted=() if short else None, text="", tokens=0, usage=row["failed"]["usage"] or None)
     answer = Answer.model_validate(row["answer"])
     more = {"abstained": answer.abstained, "tokens": row["tokens"], "usage": answer.usage}
-    return Scored(**about, predicted=answer.short_answers, text=answer.text, **more)
+    return Scored(**about, predicted=answer.short_answers if short else None, text=answer.text, **more)
 
 
 def score_with_failures(every: Sequence[Scored], failed: Collection[str], names: Sequence[str]) -> Scores:

@@ -16,9 +16,10 @@ import yaml
 
 from arbgraph.io import InputError
 from arbgraph.schema import Failed
+from eval.benchmarks.custom import custom
 from eval.metrics.table import Scored, UnknownMetricError
 from eval.runner import RunConfig, config_of, rescore, run
-from eval.scoring import failures_of, score_with_failures
+from eval.scoring import all_scored, failures_of, score_with_failures
 from tests.eval.answering import DATA, FirstWord
 
 MANY = DATA / "many.jsonl"
@@ -182,6 +183,18 @@ def test_failed_questions_are_asked_again_only_on_request(whole, tmp_path):
     run(config(), out, system=system, retry_failed=True)
     assert system.batches == [["q03"]]
     assert same_results(out, whole)
+
+
+def test_texts_without_short_answers_are_not_wrong_but_unjudged():
+    items = custom(MANY).load("unused")[:3]
+    texts = {"id": "", "digest": "", "failed": None, "tokens": 3, "answer": {"text": "A text.", "short_answers": []}}
+    rows = {item.query.id: texts for item in items}
+    assert [one.predicted for one in all_scored(items, rows, {})] == [None, None, None]
+    failed = {**texts, "answer": None, "failed": {"stage": "s", "reason": "r", "raw": "", "usage": {}}}
+    assert [one.predicted for one in all_scored(items, {**rows, "q00": failed}, {})] == [None, None, None]
+    # As soon as one prediction holds a short answer, the others lack theirs.
+    answered = {**texts, "answer": {"text": "1", "short_answers": ["1"]}}
+    assert [one.predicted for one in all_scored(items, {**rows, "q01": answered, "q00": failed}, {})] == [(), ("1",), ()]
 
 
 def test_reasons_are_sorted_by_number_then_name():
