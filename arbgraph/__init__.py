@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from arbgraph.pipeline import ArbGraph
     from arbgraph.schema import Answer, Arbitration, Claim, Decision, Document, Failed, Mention, Query, Relation
     from arbgraph.settings import Settings, load_settings
-    from arbgraph.systems import System, open_system, systems
+    from arbgraph.systems import System, open_system
     from arbgraph.verifier import RelationVerifier
     from arbgraph.verifier.chat import ChatVerifier
 
@@ -49,7 +49,6 @@ _HOMES = {
     "load_settings": "arbgraph.settings",
     "open_chat": "arbgraph.chat.load",
     "open_system": "arbgraph.systems",
-    "systems": "arbgraph.systems",
     **dict.fromkeys(
         ["Answer", "Arbitration", "Claim", "Decision", "Document", "Failed", "Mention", "Query", "Relation"], "arbgraph.schema"
     ),
@@ -85,7 +84,6 @@ __all__ = [
     "load_settings",
     "open_chat",
     "open_system",
-    "systems",
 ]
 
 
