@@ -204,17 +204,27 @@ def paired_permutation(
 def mcnemar_exact(system: Tensor, reference: Tensor) -> float:
     """Two-sided exact p for right/wrong values of two systems on the same questions: binomial over the questions that they
     disagree on, p = min(1, 2 P(X <= smaller side)); 1 where they never disagree.
+
+    Raises ValueError on unequal lengths or values other than 0 and 1.
     """
-    a, b = torch.as_tensor(system).bool(), torch.as_tensor(reference).bool()
+    a, b = torch.as_tensor(system), torch.as_tensor(reference)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"paired values must be vectors of one length, got {list(a.shape)} and {list(b.shape)}")
+    if not all(bool(((values == 0) | (values == 1)).all()) for values in (a, b)):
+        raise ValueError("McNemar's test takes right and wrong, 1 and 0; use paired_permutation for other values")
+    a, b = a.bool(), b.bool()
     only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
     n = only_a + only_b
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(min(only_a, only_b) + 1)) / 2**n)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p of a family of comparisons, in the given order; None stays None and is no member of the family."""
+    """Holm's adjusted p of a family of comparisons, in the given order; None stays None and is no member of the family.
+
+    Raises ValueError on a p outside [0, 1].
+    """
+    if any(p is not None and not 0 <= p <= 1 for p in p_values):
+        raise ValueError(f"p values must lie in [0, 1], got {list(p_values)}")
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
     worst = 0.0

@@ -130,6 +130,14 @@ def test_refuses_unpaired_values():
         paired_bootstrap(torch.ones(2), torch.ones(2), strata=[0])
 
 
+def test_refuses_what_is_no_p_or_no_answer():
+    with pytest.raises(ValueError, match="right and wrong"):
+        mcnemar_exact(torch.tensor([0.5, 1.0]), torch.tensor([1.0, 0.0]))
+    for p in (1.5, math.nan):
+        with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
+            holm([0.1, p])
+
+
 def test_sign_flips_enumerate_or_draw():
     assert sorted(map(tuple, sign_flips(2).tolist())) == [(-1, -1), (-1, 1), (1, -1), (1, 1)]
     assert sign_flips(21).shape == (10_000, 21)
