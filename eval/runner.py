@@ -18,6 +18,7 @@ from eval.benchmarks import Benchmark, Item, open_benchmark
 from eval.benchmarks.base import UNTRUE
 from eval.benchmarks.custom import Columns, custom
 from eval.checking import Checked
+from eval.metrics.answers import collides
 from eval.metrics.table import score
 from eval.processes import Processes, environment, find_processes
 from eval.run_folder import RunFolder
@@ -300,6 +301,7 @@ def _finish(
         **found.to_dict(),
         "failed": failures_of(list(failures.values()), len(items)),
         "repeated_questions": len(items) - len({item.query.query for item in items}),
+        "gold_equals_wrong": sum(collides(item.gold, item.wrong) for item in items),
         "questions": [item.query.id for item in items],
         "values": {name: [values.get(item.query.id) for item in items] for name, values in found.values.items()},
     }

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from arbgraph.chat.base import ChatError
 from arbgraph.io import InputError
 from arbgraph.schema import Failed
 from eval.benchmarks.custom import custom
@@ -183,6 +184,32 @@ def test_failed_questions_are_asked_again_only_on_request(whole, tmp_path):
     run(config(), out, system=system, retry_failed=True)
     assert system.batches == [["q03"]]
     assert same_results(out, whole)
+
+
+class Breaks(FirstWord):
+    """Its server goes away in the third batch."""
+
+    def answer(self, batch):
+        if len(self.batches) == 2:
+            raise ChatError("the server does not answer; is it running?")
+        return super().answer(batch)
+
+
+def test_what_was_answered_before_an_error_stays_and_the_next_run_goes_on(whole, tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(ChatError):
+        run(config(), out, system=Breaks())
+    assert [row["id"] for row in lines(out)] == ["q00", "q01", "q02", "q03"]
+    assert not (out / "metrics.json").exists()
+    run(config(), out, system=FirstWord())
+    assert same_results(out, whole)
+
+
+def test_questions_that_cannot_be_answered_right_are_counted(tmp_path):
+    outcome = run(RunConfig("ramdocs", "first_word", root=str(DATA)), tmp_path / "run", system=FirstWord())
+    assert outcome is not None
+    assert outcome.metrics["gold_equals_wrong"] == 1
+    assert outcome.metrics["means"]["em_clean"]["undefined"] == 1
 
 
 def test_texts_without_short_answers_are_not_wrong_but_unjudged():
