@@ -22,6 +22,7 @@ from arbgraph.systems.replies import ANSWER_FORM
 
 LABELS = ("support", "contradict", "irrelevant")
 SUPPORT, CONTRADICT, IRRELEVANT = LABELS
+_ONE_A_LINE = "\n".join(LABELS)
 Pair: TypeAlias = tuple[int, int]
 
 CANDIDATE = Prompt(
@@ -32,17 +33,20 @@ CANDIDATE = Prompt(
 )
 STANCE = Prompt(
     id="argrag-stance",
-    version=1,
+    version=2,
     rules="You say what a document has to do with a claim.",
-    task="Does the document support or contradict the claim, or is it irrelevant? Reply with one word: support, contradict or irrelevant.",
+    task=(
+        "Does the document support the claim, does it contradict the claim, or is it irrelevant to it? "
+        f"Reply with one of these three words and nothing else:\n{_ONE_A_LINE}"
+    ),
 )
 RELATION = Prompt(
     id="argrag-relation",
-    version=1,
+    version=2,
     rules="You say what two documents have to do with each other.",
     task=(
         "In what they say on the question, do the documents support each other, do they contradict each other, or is one irrelevant to the "
-        "other? Reply with one word: support, contradict or irrelevant."
+        f"other? Reply with one of these three words and nothing else:\n{_ONE_A_LINE}"
     ),
 )
 

@@ -23,9 +23,12 @@ CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
 
 PLAN = Prompt(
     id="verification-plan",
-    version=1,
+    version=2,
     rules="You plan how to check an answer.",
-    task="Write at most {limit} short questions whose answers show whether the answer is right. Number them and write nothing else.",
+    task=(
+        "Do not answer the question. Write at most {limit} short questions whose answers show whether the draft is right. "
+        "Reply with one question a line in this form:\n1. first question?\n2. second question?"
+    ),
 )
 
 CHECK = Prompt(

@@ -26,24 +26,24 @@ SEARCH, CRITIQUE = "Search", "Critique"
 
 CRITICISE = Prompt(
     id="critic-criticise",
-    version=1,
+    version=2,
     rules=(
         "You check a proposed answer to a question in two ways. Plausible: is it the kind of thing that the question asks for? Truthful: "
         "does the evidence that was found support it?"
     ),
     task=(
-        f'If more evidence is needed, write one line "{SEARCH}: words to search for". Otherwise write one line "{CRITIQUE}:" and say in '
-        "one or two sentences whether the answer is plausible and truthful, and what is wrong with it."
+        f"If more evidence is needed, search for it. Otherwise say whether the answer is plausible and truthful, and what is wrong. "
+        f"Reply with one line in one of these two forms:\n{SEARCH}: words to search for\n{CRITIQUE}: one or two sentences"
     ),
 )
 
 LAST = Prompt(
     id="critic-last",
-    version=1,
+    version=2,
     rules=CRITICISE.rules,
     task=(
-        f'No more searches are possible. Write one line "{CRITIQUE}:" and say in one or two sentences whether the answer is plausible and '
-        "truthful, and what is wrong with it."
+        "No more searches are possible. Say whether the answer is plausible and truthful, and what is wrong with it. "
+        f"Reply with one line in this form:\n{CRITIQUE}: one or two sentences"
     ),
 )
 

@@ -33,19 +33,19 @@ _CLAIM_RULES = "You check whether a proposed answer to a question is true, from 
 
 DECIDE = Prompt(
     id="fire-decide",
-    version=1,
+    version=2,
     rules=_CLAIM_RULES,
     task=(
-        f'If the evidence decides it, write one line "{VERDICT}: true" or "{VERDICT}: false". '
-        f'Otherwise write one line "{SEARCH}: words to search for".'
+        "Give a verdict if the evidence decides it. Otherwise search for more evidence. Reply with one line in one of these three forms:\n"
+        f"{VERDICT}: true\n{VERDICT}: false\n{SEARCH}: words to search for"
     ),
 )
 
 FORCE = Prompt(
     id="fire-force",
-    version=1,
+    version=2,
     rules=_CLAIM_RULES,
-    task=f'Decide from the evidence and from what you know. Write one line "{VERDICT}: true" or "{VERDICT}: false".',
+    task=f"Decide from the evidence and from what you know. Reply with one of these two lines:\n{VERDICT}: true\n{VERDICT}: false",
 )
 
 REPAIR_ANSWER = Prompt(
@@ -57,14 +57,14 @@ REPAIR_ANSWER = Prompt(
 
 NEXT = Prompt(
     id="fire-next",
-    version=1,
+    version=2,
     rules=(
         "You answer a question from retrieved documents, one answer at a time. Every answer that you propose is checked before the next, "
         "and you see what was found to be true and what to be false."
     ),
     task=(
-        f'Write one line "{MARK}" with the next right answer that is not listed yet, in as few words as possible. '
-        f'Where there is none, write "{MARK} {UNKNOWN}".'
+        f'Give the next right answer that is not listed yet, in as few words as possible, or "{UNKNOWN}" where there is none. '
+        f"Reply with one line in this form:\n{MARK} the next answer"
     ),
 )
 

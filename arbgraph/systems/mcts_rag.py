@@ -43,20 +43,25 @@ ANSWER = Prompt(id="mcts-answer", version=1, rules=_RULES, task=f"Answer the que
 THOUGHT = Prompt(id="mcts-thought", version=1, rules=_RULES, task="Write the next step of thought in one sentence. Do not answer yet.")
 SUBQUESTION = Prompt(
     id="mcts-subquestion",
-    version=1,
+    version=2,
     rules=_RULES,
     task=(
-        'Write one line "Question:" with the smaller question that must be answered next. '
-        "When nothing else is needed, repeat the question itself."
+        "Which smaller question must be answered next? When nothing else is needed, repeat the question itself. "
+        "Reply with one line in this form:\nQuestion: the smaller question"
     ),
 )
 REPHRASE = Prompt(
     id="mcts-rephrase",
-    version=1,
+    version=2,
     rules="You make questions clear.",
-    task='Write one line "Question:" with the same question in other words. Change nothing about what is asked.',
+    task="Ask the same in other words. Do not answer. Reply with one line in this form:\nQuestion: the same question in other words",
 )
-SEARCH = Prompt(id="mcts-search", version=1, rules=_RULES, task='Write one line "Search:" with the words to search for next.')
+SEARCH = Prompt(
+    id="mcts-search",
+    version=2,
+    rules=_RULES,
+    task="What must be looked up next? Reply with one line in this form:\nSearch: words to search for",
+)
 FINDING = Prompt(
     id="mcts-finding",
     version=1,

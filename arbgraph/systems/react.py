@@ -26,7 +26,7 @@ OBSERVATION = "observation"
 
 STEP = Prompt(
     id="react",
-    version=1,
+    version=2,
     rules=(
         "You answer a question in steps. In each step you think, then take one action. There are three actions.\n"
         f"{SEARCH}[words] finds documents that hold these words.\n"
@@ -37,8 +37,8 @@ STEP = Prompt(
         f"Action: {SEARCH}[builder of the old bridge]"
     ),
     task=(
-        'Write step {step} of at most {steps}: one line that begins with "Thought:", then one line that begins with "Action:" and holds '
-        f"{SEARCH}[...], {LOOKUP}[...] or {FINISH}[...]. Write nothing after it."
+        f"Write step {{step}} of at most {{steps}}, and nothing after it. The action is {SEARCH}[...], {LOOKUP}[...] or {FINISH}[...]. "
+        f"Reply in this form:\nThought: what is needed now\nAction: {SEARCH}[words]"
     ),
 )
 
