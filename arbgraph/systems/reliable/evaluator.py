@@ -17,10 +17,10 @@ EVALUATE = Prompt(
     rules=(
         "You rate how credible a fact is, from 0 (certainly false) to 10 (certainly true), by what you know. Step 1: are its subject and "
         "its object real and established? Step 2: does the relation really hold between them? Step 3: put both together in one number.\n"
-        "Fact: <Paris; is the capital of; France>\nStep 1: Paris and France are real. Step 2: Paris is the capital. Step 3: certain.\n"
+        "Fact: (Paris; is the capital of; France)\nStep 1: Paris and France are real. Step 2: Paris is the capital. Step 3: certain.\n"
         "Score: 10\n"
-        "Fact: <Mount Everest; lies in; Brazil>\nStep 1: both are real. Step 2: Mount Everest lies in Asia. Step 3: false.\nScore: 0\n"
-        "Fact: <Karl Nobody; wrote; The Blue Door>\nStep 1: the writer is not established. Step 2: nothing is known. Step 3: doubtful.\n"
+        "Fact: (Mount Everest; lies in; Brazil)\nStep 1: both are real. Step 2: Mount Everest lies in Asia. Step 3: false.\nScore: 0\n"
+        "Fact: (Karl Nobody; wrote; The Blue Door)\nStep 1: the writer is not established. Step 2: nothing is known. Step 3: doubtful.\n"
         "Score: 4"
     ),
     task='Rate the fact. Write one short sentence for each step, then a last line "Score: " with a number from 0 to 10.',

@@ -27,7 +27,7 @@ from arbgraph.systems.replies import ANSWER_FORM, answer_of
 FROM_FACTS = Prompt(
     id="reliable-facts",
     version=1,
-    rules="You answer a question from facts of the form <subject; relation; object>. Use these facts and nothing else.",
+    rules="You answer a question from facts of the form (subject; relation; object). Use these facts and nothing else.",
     task=f"Answer the question from the facts. {ANSWER_FORM}",
 )
 
@@ -180,7 +180,8 @@ class ReliableRAG(DocumentSystem):
     def _search(self, question: str, triples: Sequence[Triple]) -> Generator[Step, list[Any], list[Chain]]:
         """The beam search: at most F chains, each of at most L options (Eq. 2-7)."""
         texts = [str(triple) for triple in triples]
-        vectors = self.encoder.encode(texts)
+        encoded = [triple.encoded for triple in triples]
+        vectors = self.encoder.encode(encoded)
         credibility = torch.tensor([triple.credibility or 0.0 for triple in triples])
         [near] = self._nearest(self._steps, [question])
         exemplars = [EXEMPLARS[row] for row in near]
@@ -190,7 +191,7 @@ class ReliableRAG(DocumentSystem):
             done = [chain for chain in chains if chain.stopped]
             offers: list[tuple[Chain, list[int]]] = []
             for chain in (chain for chain in chains if not chain.stopped):
-                asked = " ".join([*(texts[row] for row in chain.triples), question])
+                asked = " ".join([*(encoded[row] for row in chain.triples), question])
                 phi = vectors @ self.encoder.encode([asked])[0]
                 scores = beam_search.reliability(phi, credibility, self.alpha, scale=self.relevance)
                 offer = beam_search.top_candidates(scores, used if self.mask == "global" else chain.triples, self.candidates)

@@ -31,7 +31,7 @@ EXTRACT = Prompt(
 _LONGEST_SENTENCE = 2000  # characters
 _LONGEST_TRIPLE = 300  # characters; longer ones are no atomic facts, and would crowd out the other options
 _LEAD = re.compile(r"^\s*(?:[-*•]|\(?\d{1,3}[.):])\s*")
-_DRESS = " \t<>()[]{}\"'`*"
+_DRESS = " \t<>[]{}\"'`*"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class Triple:
     credibility: float | None = None
 
     def __str__(self) -> str:
+        return f"({self.subject}; {self.predicate}; {self.object})"
+
+    @property
+    def encoded(self) -> str:
+        """The text whose vector stands for the triple (Eq. 2). In prompts, angle brackets would have to be escaped."""
         return f"<{self.subject}; {self.predicate}; {self.object}>"
 
 
@@ -100,11 +105,18 @@ def read_triples(reply: str, document: Document, number: int, counts: Counter[st
 
 def _lines(reply: str, number: int, counts: Counter[str]) -> Iterator[Triple]:
     for line in filter(str.strip, reply.splitlines()):
-        parts = [part.strip(_DRESS) for part in _LEAD.sub("", line).strip().strip("|").split("|")]
+        parts = [_bare(part) for part in _LEAD.sub("", line).strip().strip("|").split("|")]
         if len(parts) == 3 and all(parts):
             yield Triple(*parts, document=number)
         else:
             counts["triples_unreadable"] += 1
+
+
+def _bare(part: str) -> str:
+    """A part without quotes and brackets around it; parentheses that close inside it belong to it, as in `Velm (town)`."""
+    part = part.strip(_DRESS)
+    opened = part.count("(") - part.count(")")
+    return part[1:] if opened > 0 and part.startswith("(") else part[:-1] if opened < 0 and part.endswith(")") else part
 
 
 ANNOTATED = (

@@ -46,14 +46,20 @@ the  bridge | crosses | Aske"""
     counts: Counter[str] = Counter()
     triples = read_triples(reply, DOCUMENT, 3, counts)
     assert [str(triple) for triple in triples] == [
-        "<Velm Bridge; was built in; 1931>",
-        "<Velm Bridge; designed by; Ida Roth.>",
-        "<the  bridge; crosses; Aske>",
+        "(Velm Bridge; was built in; 1931)",
+        "(Velm Bridge; designed by; Ida Roth.)",
+        "(the  bridge; crosses; Aske)",
     ]
     assert {triple.document for triple in triples} == {3}
     assert counts == {"triples_ungrounded": 1, "triples_unreadable": 2}
     read_triples(f"Velm Bridge | {'x' * 400} | 1931", DOCUMENT, 0, counts)
     assert counts["triples_long"] == 1
+
+
+def test_parentheses_belong_to_a_part_when_they_close_in_it():
+    document = Document(text="Velm (town) lies in Orren (district).")
+    triples = read_triples("(Velm (town) | lies in | Orren (district))", document, 0, Counter())
+    assert [str(triple) for triple in triples] == ["(Velm (town); lies in; Orren (district))"]
 
 
 def test_sentences_by_splitter_and_by_period():
@@ -114,8 +120,8 @@ def test_candidates_leave_out_what_is_used_and_keep_ties_in_order():
 
 
 def test_options_are_lettered_and_the_first_stops():
-    messages = selection("Who?", ["<a; b; c>"], ["<d; e; f>", "<g; h; i>"], EXEMPLARS[:1])
-    assert blocks(messages, "options") == [f"A. {STOP}\nB. &lt;d; e; f&gt;\nC. &lt;g; h; i&gt;"]
+    messages = selection("Who?", ["(a; b; c)"], ["(d; e; f)", "(g; h; i)"], EXEMPLARS[:1])
+    assert blocks(messages, "options") == [f"A. {STOP}\nB. (d; e; f)\nC. (g; h; i)"]
     assert option_texts(2) == ("A", " A", "B", " B", "C", " C")
     for exemplar in EXEMPLARS:
         assert exemplar.choice in "ABCDEFG"[: len(exemplar.options) + 1]
@@ -154,7 +160,7 @@ def test_the_product_favours_short_chains_and_the_mean_does_not():
 def test_syntheses():
     triples = [Triple("s", "p", str(n), document=n // 2) for n in range(6)]
     chains = [Chain((4, 0)), Chain((0, 1)), Chain((5,))]
-    assert synthesis_by_triples(chains, triples) == ["<s; p; 4>", "<s; p; 0>", "<s; p; 1>", "<s; p; 5>"]
+    assert synthesis_by_triples(chains, triples) == ["(s; p; 4)", "(s; p; 0)", "(s; p; 1)", "(s; p; 5)"]
     # Document 0 has three votes (0, 0, 1), document 2 two (4, 5).
     assert synthesis_by_sources(chains, triples) == [0, 2]
 

@@ -84,7 +84,7 @@ def test_stopped_chains_are_carried_and_never_asked_again():
         ([0], [pytest.approx(4 / 15), pytest.approx(8 / 11)], True),
     ]
     assert len(chat.scored) == 2
-    assert blocks(chat.scored[1], "facts") == ["&lt;Alpha; is; red&gt;"]
+    assert blocks(chat.scored[1], "facts") == ["(Alpha; is; red)"]
 
 
 def test_masked_triples_never_repeat_in_a_chain_and_f_and_b_bound_the_beam():
@@ -130,7 +130,7 @@ def test_alpha_1_ranks_by_cosine_and_alpha_0_by_credibility(alpha, question, fir
     asked = query(*TEXTS, question=question, credibility=[0.1, 0.5, 1.0])
     answer, chat = reliable("abg.", alpha=alpha, hops=1, candidates=1, credibility="document", documents=asked)
     assert isinstance(answer, Answer)
-    assert lines(chat.scored[0])[1].startswith(f"B. &lt;{first};")
+    assert lines(chat.scored[0])[1].startswith(f"B. ({first};")
     assert len(lines(chat.scored[0])) == 2
     assert [triple["credibility"] for triple in answer.trace["triples"]] == ([None] * 3 if alpha == 1 else [0.1, 0.5, 1.0])
     assert chat.asked_of("reliable-evaluate") == []
@@ -139,17 +139,17 @@ def test_alpha_1_ranks_by_cosine_and_alpha_0_by_credibility(alpha, question, fir
 def test_the_evaluator_rates_and_what_it_cannot_rate_is_left_out():
     answer, chat = reliable("abg.", evaluate=["Step 3.\nScore: 9", "no number\nat all", refused()], hops=1)
     assert isinstance(answer, Answer)
-    assert answer.trace["triples"] == [{"text": "<Alpha; is; red>", "document": 0, "credibility": 0.9}]
+    assert answer.trace["triples"] == [{"text": "(Alpha; is; red)", "document": 0, "credibility": 0.9}]
     assert answer.usage["triples"] == 3
     assert answer.usage["triples_unrated"] == 2
     assert answer.usage["replies_failed"] == 1
-    assert blocks(chat.asked_of("reliable-evaluate")[0], "fact") == ["&lt;Alpha; is; red&gt;"]
+    assert blocks(chat.asked_of("reliable-evaluate")[0], "fact") == ["(Alpha; is; red)"]
 
 
 def test_synthesis_by_triples():
     answer, chat = reliable("abg.", hops=2, beam=1, synthesis="triples")
     assert isinstance(answer, Answer)
-    assert blocks(chat.asked_of("reliable-facts")[0], "facts") == ["&lt;Alpha; is; red&gt;\n&lt;Beta; is; green&gt;"]
+    assert blocks(chat.asked_of("reliable-facts")[0], "facts") == ["(Alpha; is; red)\n(Beta; is; green)"]
     empty, chat = reliable(".abg", hops=1, beam=1, synthesis="triples")
     assert isinstance(empty, Answer)
     assert blocks(chat.asked_of("reliable-facts")[0], "facts") == ["none"]
