@@ -13,6 +13,8 @@ from torch import Tensor
 # Case class (5) x match with the other text (3); 0 also stands for special tokens and padding.
 CASES, MATCHES = 5, 3
 CODES = CASES * MATCHES
+# Punctuation that an answer may begin or end with.
+OPENING, CLOSING = "$£€¥#\"'“‘(<", "%°²³+\"'”’)>"
 # Words that stand in every text, so that meeting them says nothing.
 COMMON = frozenset(
     [
@@ -75,7 +77,8 @@ COMMON = frozenset(
 class Window:
     """One stretch of a passage beside its question. All lists have one entry a token.
 
-    `offsets` are characters of the passage (0, 0 elsewhere); `starts` and `ends` mark where a span may start and end: words of the passage.
+    `offsets` are characters of the passage (0, 0 elsewhere); `starts` and `ends` mark where a span may start and end: at words of the
+    passage, whole numbers, and no stray punctuation.
     """
 
     ids: list[int]
@@ -138,8 +141,9 @@ class ReaderTokenizer:
             codes.append(memo[p, w])
             before = (part[place - 1], word[place - 1]) if place else (None, None)
             after = (part[place + 1], word[place + 1]) if place + 1 < len(part) else (None, None)
-            starts.append(p == 1 and before != (p, w))
-            ends.append(p == 1 and after != (p, w))
+            start, end = places[place]
+            starts.append(p == 1 and before != (p, w) and may_start(passage, start))
+            ends.append(p == 1 and after != (p, w) and may_end(passage, end))
         offsets = [(int(s), int(e)) if inside else (0, 0) for (s, e), inside in zip(places, in_passage, strict=True)]
         types = encoded["token_type_ids"][row] if "token_type_ids" in encoded else [int(p == 1) for p in part]
         return Window(encoded["input_ids"][row], types, codes, in_question, in_passage, starts, ends, offsets)
@@ -158,6 +162,20 @@ class ReaderTokenizer:
             "codes": padded([w.codes for w in windows], 0, torch.long),
             **{name: padded([getattr(w, name) for w in windows], False, torch.bool) for name in ("question", "passage", "starts", "ends")},
         }
+
+
+def may_start(text: str, place: int) -> bool:
+    """Whether an answer may start at a character: a letter, a digit that is not inside a number, or what goes before a word."""
+    if text[place].isdigit():
+        return not (place > 1 and text[place - 1] in ",." and text[place - 2].isdigit())
+    return text[place].isalnum() or text[place] in OPENING
+
+
+def may_end(text: str, place: int) -> bool:
+    """Whether an answer may end before a character: after a letter, a digit that is not inside a number, or what goes behind a word."""
+    if text[place - 1].isdigit():
+        return not (place + 1 < len(text) and text[place] in ",." and text[place + 1].isdigit())
+    return text[place - 1].isalnum() or text[place - 1] in CLOSING
 
 
 def _words(text: str) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def test_spans_are_whole_words_whatever_the_spacing(passage: str, answers: list[
 def test_spans_never_overlap_and_lie_inside(passage: str, answers: list[str]) -> None:
     spans = find_spans(passage, answers)
     assert all(0 <= start < end <= len(passage) for start, end in spans)
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
 @pytest.fixture
@@ -52,15 +53,9 @@ def test_parts_share_no_question_and_every_answer_stands_in_its_passage(root: Pa
             assert set(one.answers) <= {"1889", "1901"}
             assert all(one.passage[start:end] in ("1889", "1901") for start, end in one.spans)
         questions[part] = {one.question for one in rows}
-    assert (
-        not questions["train"] & questions["test"]
-    )
-    assert (
-        not questions["dev"] & questions["test"]
-    )
-    assert (
-        not questions["train"] & questions["dev"]
-    )
+    assert not questions["train"] & questions["test"]
+    assert not questions["dev"] & questions["test"]
+    assert not questions["train"] & questions["dev"]
 
 
 def test_a_false_document_teaches_what_it_says(root: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from arbgraph.reader.tokens import CASES, ReaderTokenizer
@@ -26,10 +28,17 @@ def test_codes_say_case_and_match(words) -> None:
 def test_spans_start_and_end_with_words(words) -> None:
     passage = "Anachronistically, unhappiness"
     window = ReaderTokenizer(words).windows("What?", passage)[0]
-    starts = [passage[o[0] :][:4] for o, mark in zip(window.offsets, window.starts, strict=True) if mark]
-    ends = [o[1] for o, mark in zip(window.offsets, window.ends, strict=True) if mark]
-    assert starts == ["Anac", ", un", "unha"]
-    assert ends == [17, 18, 30]
+    assert [o[0] for o, mark in zip(window.offsets, window.starts, strict=True) if mark] == [0, 19]
+    assert [o[1] for o, mark in zip(window.offsets, window.ends, strict=True) if mark] == [17, 30]
+
+
+def test_no_span_cuts_a_number(words) -> None:
+    passage = "In 1999, 3,171 people paid $34.50 (12%) - 5."
+    window = ReaderTokenizer(words).windows("What?", passage)[0]
+    starts = [passage[o[0] :].split()[0] for o, mark in zip(window.offsets, window.starts, strict=True) if mark]
+    ends = [passage[: o[1]].split()[-1] for o, mark in zip(window.offsets, window.ends, strict=True) if mark]
+    assert starts == ["In", "1999,", "3,171", "people", "paid", "$34.50", "34.50", "(12%)", "12%)", "5."]
+    assert ends == ["In", "1999", "3,171", "people", "paid", "$34.50", "(12", "(12%", "(12%)", "5"]
 
 
 def test_windows_cover_the_passage_and_overlap(words) -> None:
@@ -38,7 +47,7 @@ def test_windows_cover_the_passage_and_overlap(words) -> None:
     windows = tokenizer.windows("What is where?", passage)
     covered = [{place for place, inside in zip(w.offsets, w.passage, strict=True) if inside} for w in windows]
     assert len(set().union(*covered)) == len(words(passage, add_special_tokens=False)["input_ids"])
-    assert all(len(a & b) == 16 for a, b in zip(covered, covered[1:], strict=False))
+    assert all(len(a & b) == 16 for a, b in pairwise(covered))
     assert all(len(w.ids) <= 60 for w in windows)
 
 

@@ -22,19 +22,20 @@ from arbgraph.reader.readings import RAMDOCS, SETS, Reading, find_spans, ramdocs
 from arbgraph.reader.tokens import ReaderTokenizer, Window
 from arbgraph.verifier.backbone import load_tokenizer
 from train.data.cloze import plain_title
-from train.data.records import record_readings
+from train.data.records import furniture, record_readings
 
 # Shares of the questions made by rule that are asked of a text without their answer.
-SENTENCE_REMOVED, OTHER_PASSAGE = 0.16, 0.10
-FRAGMENTS = 0.4
+SENTENCE_REMOVED, OTHER_PASSAGE = 0.16, 0.12
+# Share of the questions of each form that takes part: bare fragments are the least like real questions.
+KEPT = {"attribute": 1.0, "inverted": 0.5, "subject": 0.5, "fragment": 0.2}
 
 
 @dataclass(frozen=True)
 class Crop:
-    """How a passage is varied: words kept, and the chances of a title in front and of punctuation set apart as in tokenised text."""
+    """How a passage is varied: words kept, and the chances of page furniture around it and of punctuation set apart."""
 
-    words: tuple[int, int] = (25, 130)
-    titled: float = 0.3
+    words: tuple[int, int] = (25, 120)
+    framed: float = 0.1
     spaced: float = 0.15
 
 
@@ -84,16 +85,24 @@ def spaced(reading: Reading) -> Reading:
     return Reading(reading.question, passage, tuple(moved(*span) for span in reading.spans), reading.source)
 
 
+def framed(reading: Reading, rng: random.Random) -> Reading:
+    """The same between menus, footers or tables of figures, as pages are cut from the web."""
+    before = f"{furniture(rng)} " if rng.random() < 0.6 else ""
+    after = f" {furniture(rng)}" if not before or rng.random() < 0.4 else ""
+    spans = tuple((start + len(before), end + len(before)) for start, end in reading.spans)
+    return Reading(reading.question, f"{before}{reading.passage}{after}", spans, reading.source)
+
+
 def made_by_rule(paths: Sequence[str], seed: int, limit: int) -> list[Reading]:
     """At most `limit` questions of `train.data.synthetic_questions` with their passages: most answered, some asked of a text without the
-    answer. Which ones depends on the seed; of bare fragments, the least like real questions, fewer are taken."""
+    answer. Which ones depends on the seed."""
     records = [record for path in paths for record in read_rows(Path(path))]
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, record in enumerate(records):
         for word in sorted(set(plain_title(record["title"]).lower().split())):
             by_word[word].append(number)
     rng = random.Random(seed)
-    asked = [(record, one) for record in records for one in record["questions"] if one["style"] != "fragment" or rng.random() < FRAGMENTS]
+    asked = [(record, one) for record in records for one in record["questions"] if rng.random() < KEPT[one["style"]]]
     rng.shuffle(asked)
     made: list[Reading] = []
     for record, one in asked:
@@ -210,7 +219,7 @@ class ReaderData(L.LightningDataModule):
         synthetic: files of `train.data.synthetic_questions`.
         synthetic_examples: at most this many of their questions.
         records: readings of invented pages (`train.data.records`).
-        copies: how often every reading of the question sets is seen, each time cropped anew.
+        copies: how often every reading of the question sets is seen, each time cropped anew; below 1, a share of them.
         dev_cap: at most this many dev readings a set.
         ramdocs: train on RAMDocs dev too, so often; 0 keeps it for measuring.
         batch_size: readings a batch.
@@ -224,7 +233,7 @@ class ReaderData(L.LightningDataModule):
         synthetic: list[str] | None = None,
         synthetic_examples: int = 60000,
         records: int = 12000,
-        copies: int = 2,
+        copies: float = 2.0,
         dev_cap: int = 60,
         ramdocs: int = 0,
         batch_size: int = 32,
@@ -261,7 +270,9 @@ class ReaderData(L.LightningDataModule):
         licences = {one.name: one.licence for one in SETS} | {"ramdocs/dev": RAMDOCS.licence}
         rows: list[Reading] = []
         for name, some in found.items():
-            rows += some * (self.ramdocs if name == "ramdocs/dev" else self.copies)
+            times = float(self.ramdocs) if name == "ramdocs/dev" else self.copies
+            part = rng.sample(some, round(times % 1 * len(some)))
+            rows += some * int(times) + part
             answered = sum(bool(one.spans) for one in some)
             self.counts.append(
                 {"set": name, "licence": licences[name], "answered": answered, "none": len(some) - answered, "lost": lost[name]}
@@ -277,6 +288,7 @@ class ReaderData(L.LightningDataModule):
         self.train_rows = []
         for one in rows:
             one = cropped(one, rng, crop)
+            one = framed(one, rng) if rng.random() < crop.framed else one
             self.train_rows.append(spaced(one) if rng.random() < crop.spaced else one)
 
     def train_dataloader(self) -> DataLoader[Any]:

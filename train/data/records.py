@@ -52,7 +52,7 @@ class Page:
 
 
 def record_readings(count: int, seed: int) -> list[Reading]:
-    """So many readings of invented pages; three of ten ask for what the page does not say."""
+    """So many readings of invented pages; about every third asks for what the page does not say."""
     rng = random.Random(seed)
     names = Names(rng, "train")
     made: list[Reading] = []
@@ -66,13 +66,13 @@ def _page_readings(kind: str, rng: random.Random, names: Names) -> list[Reading]
     about = record_bank()["kinds"][kind]
     table = {name: one for name, one in record_bank()["attributes"][about["table"]].items() if name not in about["without"]}
     name = _name(kind, about["table"], rng, names)
-    held = rng.sample(sorted(table), rng.randint(2, min(8, len(table) - 1)))
+    held = rng.sample(sorted(table), rng.randint(0, min(8, len(table) - 1)))
     page = _written(kind, about["table"], {one: table[one] for one in held}, name, rng, names)
     held = [one for one in sorted(table) if one in page.places]
     absent = [one for one in sorted(table) if one not in page.places]
     readings = []
     for _ in range(rng.randint(1, 3)):
-        wanted = rng.choice(absent) if absent and rng.random() < ABSENT else rng.choice(held)
+        wanted = rng.choice(absent) if not held or (absent and rng.random() < ABSENT) else rng.choice(held)
         question = _filled(rng.choice(table[wanted]["asked"]), {"x": _asked_for(kind, about["table"], name, rng), "k": kind})
         readings.append(Reading(question, page.text, tuple(page.places.get(wanted, ())), "made by rule: record"))
     return readings
@@ -82,7 +82,7 @@ def _written(kind: str, family: str, held: dict[str, dict[str, Any]], name: str,
     """A page in one of three styles, with or without furniture before and after, and with the name in front or not."""
     page, style = Page(), rng.random()
     if rng.random() < 0.3:
-        page.add(_furniture(rng))
+        page.add(furniture(rng))
     if rng.random() < 0.5:
         page.add(name)
     for place, (one, about) in enumerate(held.items()):
@@ -101,8 +101,8 @@ def _written(kind: str, family: str, held: dict[str, dict[str, Any]], name: str,
             page.add(_filled(about["key"], filled) + " {" + one + "}", value)
         else:
             page.add(f"{_filled(about['key'], filled).lower()} {{{one}}} {rng.randint(0, 3)} references", value)
-    if rng.random() < 0.35:
-        page.add(_furniture(rng))
+    if rng.random() < 0.35 or not page.text:
+        page.add(furniture(rng))
     return page
 
 
@@ -168,7 +168,7 @@ def _place(rng: random.Random, names: Names) -> str:
     return rng.choice([f"{town}, {region}", f"{town}, {country}", f"{town}, {rng.choice(record_bank()['states'])}", town])
 
 
-def _furniture(rng: random.Random) -> str:
+def furniture(rng: random.Random) -> str:
     """Menus and footers, or a table of figures by year."""
     if rng.random() < 0.6:
         words = rng.choice(record_bank()["furniture"]).split()
