@@ -25,6 +25,7 @@ from eval.metrics.ragchecker import ragchecker
 from eval.metrics.ranking import pearson, resampled_pearson, spearman
 from eval.metrics.significance import bootstrap_weights
 from eval.ragchecker_json import overall, read_ragchecker
+from eval.scoring import open_checker
 
 # What people judged -> the metric that stands for it.
 ASPECTS = {"correctness_label": "precision", "completeness_label": "recall", "overall_label": "f1"}
@@ -180,7 +181,7 @@ def main(
         instances = instances[:sample]
     if rescore and matrices is None:
         raise InputError("--rescore needs --matrices FILE, the judgements to score")
-    judge, extractor = (None, None) if rescore else _load(checker)
+    judge, extractor = (None, None) if rescore else open_checker(checker)
     ours, expected = score_instances(instances, judge, extractor, Path(matrices) if matrices else None)
     result = {
         "checker": checker,
@@ -192,21 +193,6 @@ def main(
     if json is not None:
         write_json_lines(json, [result])
     _print(result)
-
-
-def _load(checker: str) -> tuple[Checker, Any]:
-    from arbgraph.extraction.syntactic import SyntacticExtractor
-    from eval.checkers import ChatChecker, VerifierChecker
-
-    kind, _, name = checker.partition(":")
-    if kind != "chat":
-        return VerifierChecker.load(checker), SyntacticExtractor()
-    from arbgraph.chat.load import open_chat
-
-    chat = open_chat(name)
-    if chat is None:
-        raise InputError("chat:none is no judge; name a chat model")
-    return ChatChecker(chat), SyntacticExtractor()
 
 
 def _print(result: dict[str, Any]) -> None:

@@ -228,7 +228,7 @@ def test_command_scores_again_without_a_model(folder, tmp_path, capsys, monkeypa
     options = {"data": str(folder), "sample": 2, "matrices": str(tmp_path / "m.jsonl")}
     main(**options, json=str(tmp_path / "first.json"))
     assert "largest difference" in capsys.readouterr().out
-    monkeypatch.setattr("eval.ragchecker._load", lambda name: pytest.fail("a model was loaded"))
+    monkeypatch.setattr("eval.ragchecker.open_checker", lambda name: pytest.fail("a model was loaded"))
     main(**options, rescore=True, json=str(tmp_path / "second.json"))
     first, second = (json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in ("first.json", "second.json"))
     assert first == second
