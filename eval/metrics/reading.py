@@ -37,7 +37,7 @@ def reading_scores(rows: Sequence[Reading], answers: Sequence[Answers]) -> dict[
             none.append(float(answer.best is None))
             right.append(none[-1])
         probability.append((answer[0].score if len(answer) else 0.0, hit, 1 - answer.no_answer, float(bool(row.spans))))
-    best, hits, some, stated = torch.tensor(probability, dtype=torch.float64).reshape(-1, 4).unbind(1)
+    best, hits, some, stated = torch.tensor(probability, dtype=torch.float64).reshape(-1, 4).T.contiguous()
     with_answer = stated == 1
     return {
         "readings": len(rows),
