@@ -243,12 +243,12 @@ def _answer(
 
 
 def _row(item: Item, outcome: Answer | Failed, system: System) -> dict[str, Any]:
-    """A stored prediction. `tokens` are those of the answer's text, counted by the system's own chat model where it has one."""
+    """A stored prediction. `tokens` are those of the answer's text, counted by the system or its chat model; null where neither can."""
     row: dict[str, Any] = {"id": item.query.id, "digest": item.digest, "answer": None, "failed": None, "tokens": None}
     if isinstance(outcome, Failed):
         return {**row, "failed": outcome.model_dump(mode="json")}
-    chat = getattr(system, "chat", None)
-    return {**row, "answer": outcome.model_dump(mode="json"), "tokens": chat.count_tokens(outcome.text) if chat is not None else None}
+    count = getattr(system, "count_tokens", None) or getattr(getattr(system, "chat", None), "count_tokens", None)
+    return {**row, "answer": outcome.model_dump(mode="json"), "tokens": None if count is None else count(outcome.text)}
 
 
 def rescore(out: str | Path, *, metrics: list[str] | None = None, root: str | None = None) -> Outcome:

@@ -34,6 +34,7 @@ class Columns:
     document_date: str = "date"
     document_label: str = "label"
     document_answer: str = "answer"
+    document_credibility: str = "credibility"
 
 
 def custom(file: str | Path, columns: Columns | None = None, wanted: Literal["all", "one"] = "all") -> Benchmark:
@@ -85,7 +86,7 @@ def _item(value: Any, where: str, names: Columns, wanted: str) -> Item:
 def _document(document: Any, names: Columns) -> Any:
     if not isinstance(document, Mapping):
         return {"text": document}
-    kept = ("text", "title", "source", "date", "label", "answer")
+    kept = ("text", "title", "source", "date", "label", "answer", "credibility")
     values = {name: _get(document, getattr(names, f"document_{name}")) for name in kept}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -28,7 +28,7 @@ def _known(value: Any) -> Any:
 
 
 class SourceText(BaseModel):
-    """A document of a record. `label` may be called `type`, as RAMDocs does."""
+    """A document of a record. `label` may be called `type`, as RAMDocs does; `credibility` is what the user knows of the source."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -39,6 +39,7 @@ class SourceText(BaseModel):
     label: str | None = None
     type: str | None = None
     answer: str | None = None
+    credibility: float | None = None
 
 
 class Record(BaseModel):
@@ -159,10 +160,12 @@ def _documents(
                 title=given.title if titles else "",
                 source=given.source,
                 published=_iso(given.date),  # pyright: ignore[reportArgumentType] the field parses text
+                credibility=given.credibility,
             )
         except ValidationError as error:
-            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise InputError(f"{where}: documents[{number}]: {reason}") from None
+            first = error.errors()[0]
+            field = "".join(f".{part}" for part in first["loc"])
+            raise InputError(f"{where}: documents[{number}]{field}: {first['msg'].removeprefix('Value error, ')}") from None
         copies = sum(1 for known in documents if known.split("-")[0] == document.id)
         if copies:
             document = document.model_copy(update={"id": f"{document.id}-{copies + 1}"})

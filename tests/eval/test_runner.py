@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,22 @@ def test_what_was_answered_before_an_error_stays_and_the_next_run_goes_on(whole,
     assert not (out / "metrics.json").exists()
     run(config(), out, system=FirstWord())
     assert same_results(out, whole)
+
+
+def test_tokens_are_counted_by_the_system_or_its_chat_model(tmp_path):
+    class Counts(FirstWord):
+        chat = types.SimpleNamespace(count_tokens=len)
+
+    run(config(limit=1), tmp_path / "chat", system=Counts())
+    [row] = lines(tmp_path / "chat")
+    assert row["tokens"] == len(row["answer"]["text"])
+
+    class CountsItself(Counts):
+        def count_tokens(self, text: str) -> int:
+            return len(text.split())
+
+    run(config(limit=1), tmp_path / "own", system=CountsItself())
+    assert lines(tmp_path / "own")[0]["tokens"] == len(row["answer"]["text"].split())
 
 
 def test_questions_that_cannot_be_answered_right_are_counted(tmp_path):

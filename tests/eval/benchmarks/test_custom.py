@@ -48,12 +48,13 @@ def test_shapes_of_gold_answers(tmp_path, gold, wanted, groups):
 
 
 def test_documents_are_texts_or_objects_and_facts_and_reference_are_read(tmp_path):
-    document = {"text": "In 1931.", "source": "County", "date": "2020-05", "label": "correct", "answer": "1931"}
+    document = {"text": "In 1931.", "source": "County", "date": "2020-05", "label": "correct", "answer": "1931", "credibility": 0.9}
     row = {"id": 7, "question": "When?", "documents": ["In 1913.", document], "facts": ["It opened in 1931."], "reference": "In 1931."}
     [item] = items(tmp_path, row)
     assert item.query.id == "7"
     [known] = [d for d in item.query.documents if d.source == "County"]
     assert (str(known.published), item.labels[known.id], item.answers[known.id]) == ("2020-05-01", "correct", "1931")
+    assert known.credibility == 0.9
     assert (item.facts, item.reference) == (("It opened in 1931.",), "In 1931.")
 
 
@@ -64,6 +65,10 @@ def test_documents_are_texts_or_objects_and_facts_and_reference_are_read(tmp_pat
         ({"question": "q", "documents": "one text"}, "line 2: documents: expected a list"),
         ({"question": "q", "documents": [3]}, r"line 2: documents\.0\.text"),
         ({"question": "q", "documents": [{"text": "t", "date": "yesterday"}]}, r"line 2: documents\[0\].*not a date"),
+        (
+            {"question": "q", "documents": [{"text": "t", "credibility": 9}]},
+            r"line 2: documents\[0\]\.credibility: .*less than",
+        ),
         ({"question": 5, "documents": []}, "line 2: question"),
         ([], "line 2: expected an object"),
         ({"id": "a", "question": "q", "documents": []}, "the id 'a' is used 2 times"),
