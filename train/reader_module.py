@@ -104,7 +104,8 @@ class ReaderModule(L.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         gold, known = batch.pop("gold"), batch.pop("known")
-        losses = span_loss(*self.model(batch), gold)
+        spans, none = self.model(batch)
+        losses = span_loss(spans, none, gold)
         loss = (losses * known).sum() / known.sum().clamp(min=1)
         value = float(loss.detach())
         if not math.isfinite(value):

@@ -127,7 +127,8 @@ def _card(module: ReaderModule, config: CheckpointConfig, metrics: Mapping[str, 
     if module.full:
         part = f"All layers but the word embeddings trained at rate {recipe['lr']}"
     else:
-        lora = module.model.encoder.peft_config["default"]  # pyright: ignore[reportIndexIssue, reportAttributeAccessIssue]
+        encoder: Any = module.model.encoder
+        lora = encoder.peft_config["default"]
         part = f"LoRA r {lora.r}, alpha {lora.lora_alpha} on all linear layers, rate {recipe['lr']}"
     batch = training.get("data", {}).get("batch_size", "?")
     lines = [
