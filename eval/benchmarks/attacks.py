@@ -10,7 +10,7 @@ from arbgraph.io import InputError
 from arbgraph.schema import content_id
 from arbgraph.splits import split_of
 from eval.benchmarks.base import Benchmark, Item, look_for
-from eval.benchmarks.kinds import LONG_METRICS, ONE_METRICS, main_first
+from eval.benchmarks.kinds import ONE_METRICS, RAGCHECKER_METRICS, main_first
 from eval.benchmarks.records import HASHED, Record, aliases, parse, read_file, read_questions, to_item
 
 RANKED = 10  # passages that a system sees of RobustRAG's, as in its paper
@@ -93,7 +93,7 @@ def _robust_row(part: str, poison: int, kind: Literal["short", "long"], title: s
         folder="robustrag",
         files=(f"{part}.jsonl",),
         read=_ranked(part, poison, kind),
-        metrics=main_first("em_substring", ONE_METRICS) if kind == "short" else (*LONG_METRICS, "wrong_containment"),
+        metrics=main_first("em_substring", ONE_METRICS) if kind == "short" else (*RAGCHECKER_METRICS, "wrong_containment"),
     )
 
 
