@@ -62,7 +62,7 @@ class ArbitratorModule(L.LightningModule):
         super().__init__()
         self.strict_loading = False  # the base's frozen weights are not in a training checkpoint; `on_load_checkpoint` checks the rest
         self.settings = {"lr": lr, "weight_decay": weight_decay, "warmup": warmup, "label_smoothing": label_smoothing}
-        self.output, self.context_tokens, self.share_beginning, self.half = output, context_tokens, share_beginning, half
+        self.output, self.context_tokens, self.share_beginning, self.in_half = output, context_tokens, share_beginning, half
         self.parent: Checkpoint | None = None
         self.calibration = VerdictCalibration()
         if init_from is not None:
@@ -211,7 +211,9 @@ class ArbitratorModule(L.LightningModule):
 
     def configure_optimizers(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        optimizer = torch.optim.AdamW(trained, lr=self.settings["lr"], weight_decay=self.settings["weight_decay"])
+        # The first steps only shift the options' balance, with large gradients; a short memory forgets them soon.
+        options: dict[str, Any] = {"lr": self.settings["lr"], "weight_decay": self.settings["weight_decay"], "betas": (0.9, 0.95)}
+        optimizer = torch.optim.AdamW(trained, **options)
         total = int(self.trainer.estimated_stepping_batches)
         warm = max(1, round(total * self.settings["warmup"]))
 
@@ -242,7 +244,7 @@ class ArbitratorModule(L.LightningModule):
 
     def round_adapter(self) -> None:
         """Rounds the adapter to what is published, so that the scores that follow are those of the published weights."""
-        if self.half:
+        if self.in_half:
             for name, parameter in self.named_parameters():
                 if name in self._kept:
                     parameter.data = parameter.data.half().float()

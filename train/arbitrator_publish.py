@@ -66,7 +66,7 @@ def publish_arbitrator(
         "data": {"by_origin": dict(sorted(origins.items())), **summary(data.mix.records)},
         "dev": {name: dict(report) for name, report in reports.items()},
     }
-    if module.half:
+    if module.in_half:
         for name, parameter in module.named_parameters():
             if parameter.requires_grad and "lora_" in name:
                 parameter.data = parameter.data.half()

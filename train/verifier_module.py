@@ -395,7 +395,7 @@ class Throughput(L.Callback):
         spent, total = time.perf_counter() - self.since, int(trainer.estimated_stepping_batches)
         left = (total - trainer.global_step) * spent / (trainer.global_step - self.step)
         rate = (module.pairs_seen - self.pairs) / spent
-        text = f"loss {module.smoothed:.4f}  {rate:.0f} pairs/s  {left / 60:.1f} min left"
+        text = f"loss {module.smoothed:.4f}  {rate:.{int(rate < 10)}f} pairs/s  {left / 60:.1f} min left"
         if self.bar is not None:
             self.bar.update(self.task, completed=trainer.global_step, description=text)
         else:

@@ -53,9 +53,8 @@ def test_a_statement_may_be_a_string(tmp_path):
 
 
 def test_verdict_type_and_origin_are_not_in_the_prompt():
-    shared = {"query": "q", "claim_a": "x", "claim_b": "y"}
-    a = ArbitrationRecord(**shared, winner="a", type="numeric", origin="this set")
-    b = ArbitrationRecord(**shared, winner="unknown", type="temporal")
+    a = ArbitrationRecord(query="q", claim_a="x", claim_b="y", winner="a", type="numeric", origin="this set")
+    b = ArbitrationRecord(query="q", claim_a="x", claim_b="y", winner="unknown", type="temporal")
     assert a.case.messages(DECISION) == b.case.messages(DECISION)
 
 

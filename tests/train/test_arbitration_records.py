@@ -29,7 +29,7 @@ RECIPE = ArbitrationRecipe(seed=5)
 
 @pytest.fixture(scope="module")
 def records() -> list[ArbitrationRecord]:
-    return draw_records(RECIPE, 600, "train", [])
+    return draw_records(RECIPE, 900, "train", [])
 
 
 def sides(record: ArbitrationRecord) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
@@ -55,11 +55,11 @@ def test_one_seed_gives_one_set_and_another_seed_another() -> None:
 
 def test_quotas_and_balance_of_the_sides(records: list[ArbitrationRecord]) -> None:
     counts = Counter(record.type for record in records)
-    assert counts.total() == 600
+    assert counts.total() == 900
     for name, situation in SITUATIONS.items():
-        assert abs(counts[name] - 600 * situation.share) <= len(SITUATIONS)
+        assert abs(counts[name] - 900 * situation.share) <= len(SITUATIONS)
     winners = Counter(record.winner for record in records)
-    assert abs(winners["a"] - winners["b"]) < 80  # four standard deviations of a fair coin
+    assert abs(winners["a"] - winners["b"]) < 110  # four standard deviations of a fair coin
     assert winners["unknown"] == sum(counts[name] for name, one in SITUATIONS.items() if not one.decided)
 
 

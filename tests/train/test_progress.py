@@ -20,7 +20,7 @@ OVERLAYS = Path(__file__).parents[2] / "configs" / "train" / "verifier"
 
 def test_lines_without_a_terminal(data_root: Path, tiny_base: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(arguments(data_root, tiny_base, "run", epochs=2))
-    lines = re.findall(r"^step (\d+)/6  loss \d\.\d{4}  \d+ pairs/s  \d+\.\d min left$", capsys.readouterr().out, re.MULTILINE)
+    lines = re.findall(r"^step (\d+)/6  loss \d\.\d{4}  \d+(?:\.\d)? pairs/s  \d+\.\d min left$", capsys.readouterr().out, re.MULTILINE)
     assert lines == ["2", "4", "6"]
 
 
@@ -36,7 +36,7 @@ def test_a_bar_in_a_terminal(data_root: Path, tiny_base: Path, monkeypatch: pyte
     monkeypatch.setattr(train.verifier_module, "console", terminal)
     main(arguments(data_root, tiny_base, "run", epochs=2))
     shown = screen.getvalue()
-    assert re.search(r"6/6 .*loss \d\.\d{4}  \d+ pairs/s  0\.0 min left", shown)
+    assert re.search(r"6/6 .*loss \d\.\d{4}  \d+(?:\.\d)? pairs/s  0\.0 min left", shown)
     assert "━" in shown
 
 

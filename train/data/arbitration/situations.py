@@ -135,15 +135,15 @@ class Situation:
 
 
 SITUATIONS: dict[str, Situation] = {
-    "majority": Situation(majority, True, 0.2),
-    "copied": Situation(copied, True, 0.15),
+    "majority": Situation(majority, True, 0.28),
+    "copied": Situation(copied, True, 0.2),
     "outdated": Situation(outdated, True, 0.16),
-    "reliable": Situation(reliable, True, 0.08),
-    "self_refuting": Situation(self_refuting, True, 0.07),
-    "beside_the_point": Situation(beside_the_point, True, 0.06),
-    "namesakes": Situation(namesakes, False, 0.08),
-    "undecided": Situation(undecided, False, 0.14),
-    "compatible": Situation(compatible, False, 0.06),
+    "reliable": Situation(reliable, True, 0.05),
+    "self_refuting": Situation(self_refuting, True, 0.08),
+    "beside_the_point": Situation(beside_the_point, True, 0.03),
+    "namesakes": Situation(namesakes, False, 0.04),
+    "undecided": Situation(undecided, False, 0.12),
+    "compatible": Situation(compatible, False, 0.04),
 }
 
 
