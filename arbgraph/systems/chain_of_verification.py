@@ -14,6 +14,7 @@ from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
 from arbgraph.systems.base import Ask, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
+from arbgraph.systems.example_prompts import EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import needed_text, read_label, read_list, unreadable
 from arbgraph.systems.readings import usable_text
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
@@ -21,13 +22,20 @@ from arbgraph.systems.standard import STANDARD
 
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
 
-PLAN = Prompt(
+PLAN = ExamplePrompt(
     id="verification-plan",
-    version=2,
+    version=3,
     rules="You plan how to check an answer.",
     task=(
         "Do not answer the question. Write at most {limit} short questions whose answers show whether the draft is right. "
         "Reply with one question a line in this form:\n1. first question?\n2. second question?"
+    ),
+    examples=(
+        Example(
+            (EXAMPLE_QUESTION, Block("draft", "Answer: 1950")),
+            "1. In which year was the bridge of Lindau opened?\n2. What happened to it in 1950?",
+            {"limit": 3},
+        ),
     ),
 )
 

@@ -18,15 +18,18 @@ from arbgraph.systems.base import Ask, Step, StepFailed, Steps, text_of
 from arbgraph.systems.cot import COT
 from arbgraph.systems.document_system import DocumentSystem, at_least
 from arbgraph.systems.documents import about_document
+from arbgraph.systems.example_prompts import EXAMPLE_ANSWER, EXAMPLE_EVIDENCE, EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import needed_text, read_field, same_set, unreadable
 from arbgraph.systems.readings import usable_text
 from arbgraph.systems.replies import ANSWER_FORM, answer_of, read_answers
 
 SEARCH, CRITIQUE = "Search", "Critique"
 
-CRITICISE = Prompt(
+_EXAMPLE = f"{CRITIQUE}: A year is what the question asks for. The evidence says that it was opened in 1884, so 1950 is wrong."
+
+CRITICISE = ExamplePrompt(
     id="critic-criticise",
-    version=2,
+    version=3,
     rules=(
         "You check a proposed answer to a question in two ways. Plausible: is it the kind of thing that the question asks for? Truthful: "
         "does the evidence that was found support it?"
@@ -35,16 +38,18 @@ CRITICISE = Prompt(
         f"If more evidence is needed, search for it. Otherwise say whether the answer is plausible and truthful, and what is wrong. "
         f"Reply with one line in one of these two forms:\n{SEARCH}: words to search for\n{CRITIQUE}: one or two sentences"
     ),
+    examples=(Example((EXAMPLE_QUESTION, EXAMPLE_ANSWER, EXAMPLE_EVIDENCE), _EXAMPLE),),
 )
 
-LAST = Prompt(
+LAST = ExamplePrompt(
     id="critic-last",
-    version=2,
+    version=3,
     rules=CRITICISE.rules,
     task=(
         "No more searches are possible. Say whether the answer is plausible and truthful, and what is wrong with it. "
         f"Reply with one line in this form:\n{CRITIQUE}: one or two sentences"
     ),
+    examples=(Example((EXAMPLE_QUESTION, EXAMPLE_ANSWER, EXAMPLE_EVIDENCE), _EXAMPLE),),
 )
 
 IMPROVE = Prompt(

@@ -17,6 +17,7 @@ from arbgraph.schema import Answer, Query
 from arbgraph.systems.base import Ask, Step, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
 from arbgraph.systems.documents import about_document
+from arbgraph.systems.example_prompts import EXAMPLE_ANSWER, EXAMPLE_DOCUMENT, EXAMPLE_EVIDENCE, EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import needed_text, read_field, read_label, unreadable
 from arbgraph.systems.readings import listed, normal_form
 from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN, answer_of, read_answers
@@ -31,13 +32,17 @@ LABELS = ("true", "false")
 
 _CLAIM_RULES = "You check whether a proposed answer to a question is true, from the evidence that was found."
 
-DECIDE = Prompt(
+DECIDE = ExamplePrompt(
     id="fire-decide",
-    version=2,
+    version=3,
     rules=_CLAIM_RULES,
     task=(
         "Give a verdict if the evidence decides it. Otherwise search for more evidence. Reply with one line in one of these three forms:\n"
         f"{VERDICT}: true\n{VERDICT}: false\n{SEARCH}: words to search for"
+    ),
+    examples=(
+        Example((EXAMPLE_QUESTION, EXAMPLE_ANSWER), f"{SEARCH}: bridge Lindau opened"),
+        Example((EXAMPLE_QUESTION, EXAMPLE_ANSWER, EXAMPLE_EVIDENCE), f"{VERDICT}: false"),
     ),
 )
 
@@ -55,9 +60,9 @@ REPAIR_ANSWER = Prompt(
     task=f"Answer the question from the evidence. Give the true answers, replace the false ones and do not repeat them. {ANSWER_FORM}",
 )
 
-NEXT = Prompt(
+NEXT = ExamplePrompt(
     id="fire-next",
-    version=2,
+    version=3,
     rules=(
         "You answer a question from retrieved documents, one answer at a time. Every answer that you propose is checked before the next, "
         "and you see what was found to be true and what to be false."
@@ -66,6 +71,7 @@ NEXT = Prompt(
         f'Give the next right answer that is not listed yet, in as few words as possible, or "{UNKNOWN}" where there is none. '
         f"Reply with one line in this form:\n{MARK} the next answer"
     ),
+    examples=(Example((EXAMPLE_QUESTION, EXAMPLE_DOCUMENT), f"{MARK} 1884"),),
 )
 
 

@@ -19,6 +19,7 @@ from arbgraph.retrieval import DocumentIndex
 from arbgraph.schema import Answer, Failed, Query, content_id
 from arbgraph.systems.base import Ask, Step, StepFailed, Steps
 from arbgraph.systems.document_system import DocumentSystem, at_least
+from arbgraph.systems.example_prompts import EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import read_field, same_set
 from arbgraph.systems.readings import normal_form, usable_answers, usable_text
 from arbgraph.systems.replies import ANSWER_FORM
@@ -41,26 +42,29 @@ _RULES = "You answer a question in small steps. You see the steps that were take
 
 ANSWER = Prompt(id="mcts-answer", version=1, rules=_RULES, task=f"Answer the question now. {ANSWER_FORM}")
 THOUGHT = Prompt(id="mcts-thought", version=1, rules=_RULES, task="Write the next step of thought in one sentence. Do not answer yet.")
-SUBQUESTION = Prompt(
+SUBQUESTION = ExamplePrompt(
     id="mcts-subquestion",
-    version=2,
+    version=3,
     rules=_RULES,
     task=(
         "Which smaller question must be answered next? When nothing else is needed, repeat the question itself. "
         "Reply with one line in this form:\nQuestion: the smaller question"
     ),
+    examples=(Example((EXAMPLE_QUESTION,), "Question: Which bridge is in Lindau?"),),
 )
-REPHRASE = Prompt(
+REPHRASE = ExamplePrompt(
     id="mcts-rephrase",
-    version=2,
+    version=3,
     rules="You make questions clear.",
     task="Ask the same in other words. Do not answer. Reply with one line in this form:\nQuestion: the same question in other words",
+    examples=(Example((EXAMPLE_QUESTION,), "Question: In which year did the bridge of Lindau open?"),),
 )
-SEARCH = Prompt(
+SEARCH = ExamplePrompt(
     id="mcts-search",
-    version=2,
+    version=3,
     rules=_RULES,
     task="What must be looked up next? Reply with one line in this form:\nSearch: words to search for",
+    examples=(Example((EXAMPLE_QUESTION,), "Search: bridge of Lindau opened"),),
 )
 FINDING = Prompt(
     id="mcts-finding",

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from arbgraph.chat.base import ChatModel
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.retrieval import DocumentIndex
 from arbgraph.retrieval.index import sentences, words
@@ -18,27 +17,35 @@ from arbgraph.schema import Answer, Document, Query
 from arbgraph.systems.base import Ask, Steps
 from arbgraph.systems.document_system import DocumentSystem, at_least
 from arbgraph.systems.documents import show_documents
+from arbgraph.systems.example_prompts import EXAMPLE_DOCUMENT, EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import Field, needed_text, read_field, unreadable
 from arbgraph.systems.replies import UNKNOWN, answer_of
 
 SEARCH, LOOKUP, FINISH, ANSWER = "Search", "Lookup", "Finish", "Answer"
 OBSERVATION = "observation"
 
-STEP = Prompt(
+_FIRST = f"Thought: I must find when it was opened.\nAction: {SEARCH}[bridge Lindau opened]"
+
+STEP = ExamplePrompt(
     id="react",
-    version=2,
+    version=3,
     rules=(
         "You answer a question in steps. In each step you think, then take one action. There are three actions.\n"
         f"{SEARCH}[words] finds documents that hold these words.\n"
         f"{LOOKUP}[word] gives the next sentence with this word in the documents that were found last.\n"
-        f"{FINISH}[answer] ends with the answer in as few words as possible; several right answers are separated by semicolons.\n"
-        "An example of a step:\n"
-        "Thought: I need to know who built the bridge.\n"
-        f"Action: {SEARCH}[builder of the old bridge]"
+        f"{FINISH}[answer] ends with the answer in as few words as possible; several right answers are separated by semicolons."
     ),
     task=(
         f"Write step {{step}} of at most {{steps}}, and nothing after it. The action is {SEARCH}[...], {LOOKUP}[...] or {FINISH}[...]. "
         f"Reply in this form:\nThought: what is needed now\nAction: {SEARCH}[words]"
+    ),
+    examples=(
+        Example((EXAMPLE_QUESTION,), _FIRST, {"step": 1, "steps": 7}),
+        Example(
+            (EXAMPLE_QUESTION, Block("step", _FIRST, {"number": "1"}), Block(OBSERVATION, EXAMPLE_DOCUMENT.text, {"number": "1"})),
+            f"Thought: The document says 1884.\nAction: {FINISH}[1884]",
+            {"step": 2, "steps": 7},
+        ),
     ),
 )
 

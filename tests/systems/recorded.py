@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from arbgraph.schema import Answer, Document, Failed, Query
 from arbgraph.systems import System
-from tests.chat.support import user_turn
 from tests.systems.conversations import Conversation, cut
 
 
@@ -22,8 +21,8 @@ class RecordedChat(Conversation):
         self.scores_left = {stage: list(rows) for stage, rows in (scores or {}).items()}
 
     def prompts(self, stage: str) -> list[str]:
-        """The user turns of a prompt, in the order in which they were asked."""
-        return [user_turn(messages) for messages in self.asked_of(stage)]
+        """The last user turns of a prompt, in the order in which they were asked."""
+        return [[turn.content for turn in messages.turns if turn.role == "user"][-1] for messages in self.asked_of(stage)]
 
     def finished(self) -> bool:
         """Whether everything that was recorded was asked for."""
