@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arbgraph.chat.base import ChatModel, Message, Messages
+from arbgraph.chat.base import ChatModel, Messages
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Document, Query, content_id
 from arbgraph.systems.base import Ask, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem
 from arbgraph.systems.documents import show_documents
+from arbgraph.systems.examples import after_examples
 from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of
 
 INSTRUCT = Prompt(
@@ -111,13 +112,11 @@ class InstructRAG(DocumentSystem):
 
     def solve(self, query: Query) -> Steps:
         messages, usage = self._messages(query.query, query.documents)
-        system, asked = messages.turns
-        turns = [system]
-        for one in self.demonstrations:
-            shown, _ = self._messages(one.question, one.documents)
-            reply = f"{one.rationale.strip()}\n{MARK} {'; '.join(one.answers)}"
-            turns += [shown.turns[1], Message("assistant", reply)]
-        [reply] = yield [Ask(Messages((*turns, asked), messages.prompt), self.max_tokens)]
+        solved = [
+            (self._messages(one.question, one.documents)[0], f"{one.rationale.strip()}\n{MARK} {'; '.join(one.answers)}")
+            for one in self.demonstrations
+        ]
+        [reply] = yield [Ask(after_examples(messages, solved), self.max_tokens)]
         return answer_of(text_of(reply), self.name, usage=usage)
 
     def _messages(self, question: str, documents: Sequence[Document]) -> tuple[Messages, dict[str, int]]:

@@ -18,6 +18,7 @@ from arbgraph.schema import Document, Failed, Query
 from arbgraph.systems.base import Ask, Step, StepFailed, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
 from arbgraph.systems.documents import show_documents
+from arbgraph.systems.examples import after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, same_answers, show_each, usable_text
 from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN, answer_of, read_answers
 
@@ -57,6 +58,17 @@ AGGREGATE = Prompt(
         f"engines was born in 1957.\n{MARK} 1902; 1957"
     ),
     task=f"Which answers are right? Explain in one or two sentences. {ANSWER_FORM}",
+)
+
+_UNKNOWN = f"{MARK} {UNKNOWN}\nExplanation: The document is about a football club and does not name a river."
+_ANSWERED = f"{MARK} Aske\nExplanation: The document says that the river Aske flows through Velm."
+AGENT_EXAMPLES = examples_of_one_document(AGENT, _UNKNOWN, _ANSWERED)
+DEBATE_EXAMPLES = examples_of_one_document(
+    DEBATE,
+    _UNKNOWN,
+    _ANSWERED,
+    beside_unknown=[Block("message", _ANSWERED, {"number": "1", "source": "agent 2"})],
+    beside_answered=[Block("message", _UNKNOWN, {"number": "1", "source": "agent 1"})],
 )
 
 _EXPLANATION = re.compile(r"\n\s*[*_]*explanation[*_]*\s*:", re.IGNORECASE)
@@ -115,7 +127,7 @@ class MadamRAG(DocumentSystem):
         question = Block("question", query.query)
         documents = [document for document, _ in shown]
         blocks = [[question, block] for _, block in shown]
-        replies = yield [Ask(AGENT.messages(one), self.step_tokens) for one in blocks]
+        replies = yield [Ask(after_examples(AGENT.messages(one), AGENT_EXAMPLES), self.step_tokens) for one in blocks]
         debate = [[_message(reply, counts) for reply in replies]]
         summary = ""
         if self.history == "summary":
@@ -124,7 +136,8 @@ class MadamRAG(DocumentSystem):
         # One agent has nobody to debate with.
         while not converged and len(debate) < self.rounds and len(shown) > 1:
             views = [self._view(documents, debate[-1], agent, summary, counts) for agent in range(len(shown))]
-            replies = yield [Ask(DEBATE.messages([*one, *view]), self.step_tokens) for one, view in zip(blocks, views, strict=True)]
+            asked = [after_examples(DEBATE.messages([*one, *view]), DEBATE_EXAMPLES) for one, view in zip(blocks, views, strict=True)]
+            replies = yield [Ask(messages, self.step_tokens) for messages in asked]
             debate.append([_message(reply, counts) for reply in replies])
             converged = all(_kept(before, after) for before, after in zip(debate[-2], debate[-1], strict=True))
             if self.history == "summary" and not converged:

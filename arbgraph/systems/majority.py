@@ -13,14 +13,20 @@ from arbgraph.chat.quoting import Block
 from arbgraph.schema import Document, Failed, Query
 from arbgraph.systems.base import Ask, StepFailed, Steps
 from arbgraph.systems.document_system import DocumentSystem, at_least
+from arbgraph.systems.examples import after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, normal_form, show_each, usable_answers, usable_text
-from arbgraph.systems.replies import ANSWER_FORM
+from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN
 
 VOTE = Prompt(
     id="majority-vote",
     version=1,
     rules="You answer a question from one document. Use what the document says and nothing else.",
-    task=f"Answer the question from the document. {ANSWER_FORM}",
+    task=f"Say in one sentence what the document says about the question, then answer the question from it. {ANSWER_FORM}",
+)
+EXAMPLES = examples_of_one_document(
+    VOTE,
+    f"The document is about a football club and does not name a river.\n{MARK} {UNKNOWN}",
+    f"The document says that the river Aske flows through Velm.\n{MARK} Aske",
 )
 
 
@@ -77,7 +83,7 @@ class MajorityVote(DocumentSystem):
     def solve(self, query: Query) -> Steps:
         shown, counts = show_each(query.documents, self.document_tokens, self.chat.count_tokens)
         question = Block("question", query.query)
-        replies = yield [Ask(VOTE.messages([question, block]), self.step_tokens) for _, block in shown]
+        replies = yield [Ask(after_examples(VOTE.messages([question, block]), EXAMPLES), self.step_tokens) for _, block in shown]
         answers = [usable_answers(usable_text(reply, counts), counts) for reply in replies]
         if answers and all(given is None for given in answers):
             reason = f"none of the {len(answers)} documents got a reply that can be read"

@@ -16,15 +16,16 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from arbgraph.chat.base import ChatModel
+from arbgraph.chat.base import ChatModel, Messages
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.encoder import SentenceEncoder
 from arbgraph.schema import Failed, Query, content_id
 from arbgraph.systems.base import Ask, Score, StepFailed, Steps, scores_of, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
+from arbgraph.systems.examples import after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, usable_text
-from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of, read_answers
+from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN, answer_of, read_answers
 
 _DRAFT_FORM = (
     f'Write one or two sentences with the evidence, then a line that begins with "{MARK}" and gives the answer in as few words as possible.'
@@ -35,6 +36,12 @@ DRAFT = Prompt(
     version=1,
     rules="You answer a question from retrieved documents. Use what the documents say and nothing else.",
     task=f"Answer the question from the documents. {_DRAFT_FORM}",
+)
+
+EXAMPLES = examples_of_one_document(
+    DRAFT,
+    f"The document is about a football club and does not name a river.\n{MARK} {UNKNOWN}",
+    f"The document says that the river Aske flows through Velm.\n{MARK} Aske",
 )
 
 # The same form without documents, so that the draft can be scored as a reply.
@@ -134,7 +141,7 @@ class SpeculativeRAG(DocumentSystem):
             shown = self.show([query.documents[row] for row in subset])
             counts.update(shown.usage)
             materials.append([question, *shown.blocks])
-        replies = yield [Ask(DRAFT.messages(material), self.step_tokens) for material in materials]
+        replies = yield [Ask(draft_request(material), self.step_tokens) for material in materials]
         read = [_draft(usable_text(reply, counts), counts) for reply in replies]
         drafts = [(draft, material) for draft, material in zip(read, materials, strict=True) if draft is not None]
         trace = {"subsets": [list(subset) for subset in subsets]}
@@ -181,11 +188,16 @@ class SpeculativeRAG(DocumentSystem):
         return drafting, math.exp(float(without[0]) / tokens), float(yes_no.softmax(0)[0])
 
 
+def draft_request(material: Sequence[Block]) -> Messages:
+    """The conversation that asks for a draft."""
+    return after_examples(DRAFT.messages(material), EXAMPLES)
+
+
 def _scoring(question: Block, draft: Draft, material: Sequence[Block]) -> list[Score]:
     parts = (draft.rationale, draft.text) if draft.rationale else (draft.text,)
     judged = [question, Block("answer", draft.answer), Block("rationale", draft.rationale or "none")]
     return [
-        Score(DRAFT.messages(material), parts),
+        Score(draft_request(material), parts),
         Score(ALONE.messages([question]), (draft.text,)),
         Score(REFLECT.messages(judged), YES_NO),
     ]

@@ -16,6 +16,7 @@ from arbgraph.schema import Answer, Failed, Query
 from arbgraph.systems.base import Ask, Step, StepFailed, Steps, text_of
 from arbgraph.systems.cram.attention import Head, ReweightedChat
 from arbgraph.systems.document_system import DocumentSystem
+from arbgraph.systems.examples import after_examples
 from arbgraph.systems.readings import show_each, usable_text
 from arbgraph.systems.reliable.evaluator import read_score
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
@@ -25,6 +26,12 @@ RATE = Prompt(
     version=1,
     rules="You rate how credible a document is, from 0 (certainly false) to 10 (certainly true), by what you know.",
     task='Rate the document. Write one short sentence, then a last line "Score: " with a number from 0 to 10.',
+)
+
+RATED = (
+    ("Paris is the capital of France and lies on the Seine.", "This is well known.\nScore: 10"),
+    ("Mount Everest is a hill in the south of Brazil.", "Mount Everest lies in Asia.\nScore: 0"),
+    ("The writer Karl Nobody finished The Blue Door in a week.", "Neither the writer nor the book is established.\nScore: 4"),
 )
 
 ANSWER = Prompt(
@@ -99,7 +106,8 @@ class CrAM(DocumentSystem):
             return [document.credibility for document in query.documents]
         # What a rating does not see of a long document is counted once, where the document is shown for the answer.
         shown, _ = show_each(query.documents, self.document_tokens, self.chat.count_tokens)
-        replies = yield [Ask(RATE.messages([block]), self.step_tokens) for _, block in shown]
+        solved = [(RATE.messages([Block("document", text)]), reply) for text, reply in RATED]
+        replies = yield [Ask(after_examples(RATE.messages([block]), solved), self.step_tokens) for _, block in shown]
         scores: list[float | None] = [None] * len(query.documents)
         for (_, block), reply in zip(shown, replies, strict=True):
             text = usable_text(reply, counts)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import string
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from arbgraph.chat.base import Message, Messages
+from arbgraph.chat.base import Messages
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
+from arbgraph.systems.examples import after_examples
 from arbgraph.systems.reliable.triples import Triple
 
 SELECT = Prompt(
@@ -64,8 +65,9 @@ class Exemplar:
     options: tuple[str, ...]
     choice: str
 
-    def turns(self) -> tuple[Message, Message]:
-        return selection(self.question, self.facts, self.options, ()).turns[-1], Message("assistant", self.choice)
+    def solved(self) -> tuple[Messages, str]:
+        """The request for the step, and the reply."""
+        return selection(self.question, self.facts, self.options, ()), self.choice
 
 
 def reliability(relevance: Tensor, credibility: Tensor, alpha: float, *, scale: Literal["raw", "minmax"] = "raw") -> Tensor:
@@ -89,9 +91,7 @@ def selection(question: str, facts: Sequence[str], options: Sequence[str], exemp
     """The conversation that asks for the next option: A to stop, B and on for the options given (Eq. 4)."""
     lines = [f"{label}. {text}" for label, text in zip(LABELS, (STOP, *options), strict=False)]
     blocks = [Block("question", question), Block("facts", "\n".join(facts) or "none yet"), Block("options", "\n".join(lines))]
-    asked = SELECT.messages(blocks)
-    system, user = asked.turns
-    return replace(asked, turns=(system, *(turn for exemplar in exemplars for turn in exemplar.turns()), user))
+    return after_examples(SELECT.messages(blocks), [exemplar.solved() for exemplar in exemplars])
 
 
 def option_texts(options: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 from arbgraph.chat.base import Messages
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
+from arbgraph.systems.examples import after_examples
 from arbgraph.systems.reliable.triples import Triple
 
 SCALE = 10.0
@@ -16,14 +17,14 @@ EVALUATE = Prompt(
     version=1,
     rules=(
         "You rate how credible a fact is, from 0 (certainly false) to 10 (certainly true), by what you know. Step 1: are its subject and "
-        "its object real and established? Step 2: does the relation really hold between them? Step 3: put both together in one number.\n"
-        "Fact: (Paris; is the capital of; France)\nStep 1: Paris and France are real. Step 2: Paris is the capital. Step 3: certain.\n"
-        "Score: 10\n"
-        "Fact: (Mount Everest; lies in; Brazil)\nStep 1: both are real. Step 2: Mount Everest lies in Asia. Step 3: false.\nScore: 0\n"
-        "Fact: (Karl Nobody; wrote; The Blue Door)\nStep 1: the writer is not established. Step 2: nothing is known. Step 3: doubtful.\n"
-        "Score: 4"
+        "its object real and established? Step 2: does the relation really hold between them? Step 3: put both together in one number."
     ),
     task='Rate the fact. Write one short sentence for each step, then a last line "Score: " with a number from 0 to 10.',
+)
+EXAMPLES = (
+    ("(Paris; is the capital of; France)", "Step 1: both are real. Step 2: Paris is the capital. Step 3: certain.\nScore: 10"),
+    ("(Mount Everest; lies in; Brazil)", "Step 1: both are real. Step 2: it lies in Asia. Step 3: false.\nScore: 0"),
+    ("(Karl Nobody; wrote; The Blue Door)", "Step 1: the writer is not established. Step 2: unknown. Step 3: doubtful.\nScore: 4"),
 )
 
 _SCORE = re.compile(r"score\W{0,6}(\d+(?:\.\d+)?)", re.IGNORECASE)
@@ -32,7 +33,8 @@ _BARE = re.compile(r"\W*(\d+(?:\.\d+)?)(?:\s*/\s*10)?\W*")
 
 def evaluation(triple: Triple) -> Messages:
     """The conversation that asks for a triple's score."""
-    return EVALUATE.messages([Block("fact", str(triple))])
+    solved = [(EVALUATE.messages([Block("fact", fact)]), reply) for fact, reply in EXAMPLES]
+    return after_examples(EVALUATE.messages([Block("fact", str(triple))]), solved)
 
 
 def read_score(reply: str) -> float | None:

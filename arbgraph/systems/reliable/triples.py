@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from arbgraph.chat.base import Message, Messages
+from arbgraph.chat.base import Messages
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.extraction.cleaning import MappedText
 from arbgraph.extraction.sentences import split
 from arbgraph.schema import Document
+from arbgraph.systems.examples import after_examples
 from arbgraph.systems.readings import contains, normal_form
 
 Split = Literal["sentences", "period"]
@@ -65,17 +66,16 @@ class Annotated:
     def described(self) -> str:
         return f"{self.title} {self.text}"
 
-    def turns(self) -> tuple[Message, Message]:
+    def solved(self) -> tuple[Messages, str]:
         """The request for the triples of this document, and the reply."""
         lines = "\n".join(" | ".join(triple) for triple in self.triples)
-        return request(Block("document", self.text, {"title": self.title}), "sentences", ()).turns[-1], Message("assistant", lines)
+        return request(Block("document", self.text, {"title": self.title}), "sentences", ()), lines
 
 
 def request(block: Block, how: Split, exemplars: Sequence[Annotated]) -> Messages:
     """The conversation that asks for the triples of a document: exemplars as earlier turns, the document one sentence on a line."""
     asked = EXTRACT.messages([replace(block, text="\n".join(sentences(block.text, how)))])
-    system, user = asked.turns
-    return replace(asked, turns=(system, *(turn for exemplar in exemplars for turn in exemplar.turns()), user))
+    return after_examples(asked, [exemplar.solved() for exemplar in exemplars])
 
 
 def sentences(text: str, how: Split) -> list[str]:

@@ -75,7 +75,7 @@ def test_exemplars_are_earlier_turns_in_the_form_that_is_read():
     for exemplar in ANNOTATED:
         counts: Counter[str] = Counter()
         document = Document(title=exemplar.title, text=exemplar.text)
-        assert len(read_triples(exemplar.turns()[1].content, document, 0, counts)) == len(exemplar.triples)
+        assert len(read_triples(exemplar.solved()[1], document, 0, counts)) == len(exemplar.triples)
         assert not counts
 
 
