@@ -45,7 +45,7 @@ def run(
     cache: str | None,
 ) -> int:
     """Answers every query of a file. Results appear under their name when all are written; a killed run resumes."""
-    chosen = common.settings_of(settings, chat_stages)
+    chosen = common.settings_of(settings, chat_stages, chat)
     queries, refused = common.usable_queries(input, max_document_chars=chosen.max_document_chars, strict=strict)
     given = {name: value for name, value in (("propagation", propagation), ("arbitrator", arbitrator)) if value is not None}
     check_system(system, chat, {*given, *options})

@@ -34,7 +34,7 @@ def run(
     cache: str | None,
 ) -> int:
     """Arbitrates every query of a file. Results appear under their name when all are written; a killed run resumes."""
-    chosen = common.settings_of(settings, chat_stages)
+    chosen = common.settings_of(settings, chat_stages, chat)
     queries, refused = common.usable_queries(input, max_document_chars=chosen.max_document_chars, strict=strict)
     show = not quiet and json != "-"
     total = _Totals()

@@ -139,7 +139,7 @@ def model_options(parser: Any) -> None:
         "--chat",
         type=str,
         default="none",
-        help="chat model: hf:NAME_OR_FOLDER, openai:MODEL@URL, none, or smollm2, which is too small to write JSON: score with it",
+        help="chat model: hf:NAME_OR_FOLDER, openai:MODEL@URL, none, or smollm2, which only arbitrates",
     )
     parser.add_argument(
         "--chat_options", type=dict[str, Any], default={}, help='its options as JSON, such as {"adapter": "folder"} or {"concurrency": 4}'
@@ -154,9 +154,14 @@ def model_options(parser: Any) -> None:
     parser.add_argument("--cache", type=str | None, default=None, help="file that keeps every reply, so that no call is made twice")
 
 
-def settings_of(source: str, chat_stages: Sequence[ChatStage] | None) -> Settings:
-    """The settings that the flags name."""
-    return load_settings(source, **({} if chat_stages is None else {"chat_stages": tuple(chat_stages)}))
+def settings_of(source: str, chat_stages: Sequence[ChatStage] | None, chat: str) -> Settings:
+    """The settings that the flags name. The packaged model is too small to write JSON, so unless told otherwise it only arbitrates."""
+    if chat_stages is not None:
+        return load_settings(source, chat_stages=tuple(chat_stages))
+    settings = load_settings(source)
+    if chat == "smollm2" and settings.chat_stages == CHAT_STAGES:
+        settings = load_settings(settings, chat_stages=("arbitration",), chat_judgements="scores")
+    return settings
 
 
 def chat_of(name: str, options: dict[str, Any], cache: str | None, settings: Settings) -> ChatModel | None:

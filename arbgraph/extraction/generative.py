@@ -18,6 +18,8 @@ from arbgraph.extraction.sentences import split
 from arbgraph.extraction.syntactic import Extraction
 from arbgraph.schema import Claim, Document, Failed, Mention
 
+# Most tokens of a reply by those of its passage. Claims and their evidence repeat the passage about two or three times.
+REPLY_RATIO, REPLY_FLOOR, REPLY_STEP = 4, 128, 256
 COUNTS = (
     "documents",
     "documents_without_claims",
@@ -86,7 +88,8 @@ class GenerativeExtractor:
 
     Args:
         chat: the model. chunk_tokens: tokens of a passage; a longer sentence is cut. before_tokens: tokens of the text before it.
-        max_tokens: tokens of a reply (twice as many on the retry). max_claim_words: longer claims are dropped and counted.
+        max_tokens: tokens of a reply, at most
+            (twice as many on the retry). max_claim_words: longer claims are dropped and counted.
         max_sentence_chars: longer runs without a sentence end are cut.
 
     `document.text[start:end] == quote` holds for every mention.
@@ -121,9 +124,7 @@ class GenerativeExtractor:
                 found[query].claims[document.id] = {}
                 pending += [(query, chunk) for chunk in self.chunks(document)]
         while pending:
-            replies = self.chat.complete(
-                [extraction_messages(c.document, c.span, c.before) for _, c in pending], ExtractedClaims, self.max_tokens
-            )
+            replies = self._replies([chunk for _, chunk in pending])
             halves = []
             for (query, chunk), reply in zip(pending, replies, strict=True):
                 halves += [(query, half) for half in self._take(chunk, reply, found[query])]
@@ -131,6 +132,22 @@ class GenerativeExtractor:
         for each in found:
             _settle_repeats(each)
         return [_gathered(documents, each) for documents, each in zip(batches, found, strict=True)]
+
+    def _replies(self, chunks: Sequence[_Chunk]) -> list[Completion[ExtractedClaims]]:
+        """The replies in the order of the chunks; those with one limit share a call."""
+        replies: dict[int, Completion[ExtractedClaims]] = {}
+        limits = [self._limit(chunk) for chunk in chunks]
+        for limit in sorted(set(limits)):
+            rows = [row for row, its in enumerate(limits) if its == limit]
+            messages = [extraction_messages(chunks[row].document, chunks[row].span, chunks[row].before) for row in rows]
+            replies.update(zip(rows, self.chat.complete(messages, ExtractedClaims, limit), strict=True))
+        return [replies[row] for row in range(len(chunks))]
+
+    def _limit(self, chunk: _Chunk) -> int:
+        """Tokens of a reply: a few times those of the passage, so that a model that has lost its way does not run on for long."""
+        start, end = chunk.span
+        wanted = REPLY_FLOOR + REPLY_RATIO * self.chat.count_tokens(chunk.document.text[start:end])
+        return min(self.max_tokens, -(-wanted // REPLY_STEP) * REPLY_STEP)
 
     def chunks(self, document: Document) -> list[_Chunk]:
         """The chunks of a document: their sentences cover it without overlap, and no passage exceeds `chunk_tokens`."""

@@ -38,7 +38,7 @@ def _loaded_once(monkeypatch, system):
 
 @pytest.fixture
 def chat(monkeypatch):
-    """Makes `--chat smollm2` a scripted model; returns it by call so that a test can count."""
+    """Makes every `--chat` a scripted model, which a test installs and can count on."""
 
     def install(model):
         from arbgraph.chat import load
@@ -90,7 +90,7 @@ def test_a_chat_model_takes_over_the_stages_named_and_every_call_is_counted(caps
     settings = tmp_path / "s.yaml"
     settings.write_text("base: default\nchat_judgements: replies\n", encoding="utf-8")
     model = chat(ScriptedChat(script))
-    code, _, err = run(capsys, "answer", source, "--chat", "smollm2", "--settings", settings, "--json", target)
+    code, _, err = run(capsys, "answer", source, "--chat", "hf:scripted", "--settings", settings, "--json", target)
     assert code == 0
     usage = [row["answer"]["trace"]["diagnostics"]["usage"] for row in rows_of(target)]
     assert [set(each) for each in usage] == [{"extraction", "verification", "arbitration", "writing"}] * 2
@@ -100,7 +100,7 @@ def test_a_chat_model_takes_over_the_stages_named_and_every_call_is_counted(caps
     assert [row["answer"]["short_answers"] for row in rows_of(target)] == [["1932"]] * 2
 
     model = chat(ScriptedChat(script))
-    args = ("--chat", "smollm2", "--settings", settings, "--chat_stages", "writing", "--json", target)
+    args = ("--chat", "hf:scripted", "--settings", settings, "--chat_stages", "writing", "--json", target)
     assert run(capsys, "arbitrate", source, *args)[0] == 0
     assert {request.messages.stage for request in model.asked} == {"writing"}
     (first, _) = rows_of(target)
@@ -115,7 +115,7 @@ def test_usage_is_the_same_alone_and_in_a_batch(capsys, tmp_path, chat):
     for name, count in (("one", 1), ("three", 3)):
         chat(ScriptedChat(script))
         source = queries_file(tmp_path / f"{name}.jsonl", count)
-        assert run(capsys, "arbitrate", source, "--chat", "smollm2", "--settings", settings, "--json", tmp_path / f"{name}.out")[0] == 0
+        assert run(capsys, "arbitrate", source, "--chat", "hf:scripted", "--settings", settings, "--json", tmp_path / f"{name}.out")[0] == 0
     (alone,), batch = rows_of(tmp_path / "one.out"), rows_of(tmp_path / "three.out")
     assert alone == batch[0]
     assert alone["diagnostics"]["usage"]["arbitration"]["calls"] > 0
@@ -132,7 +132,7 @@ def test_failures_of_every_stage_are_listed(capsys, tmp_path, chat):
         ("writing", "malformed"),
     ):
         chat(ScriptedChat(lambda request, broken=broken: "no json" if request.messages.stage == broken else script(request)))
-        assert run(capsys, "arbitrate", source, "--chat", "smollm2", "--settings", settings, "--json", target)[0] == 0
+        assert run(capsys, "arbitrate", source, "--chat", "hf:scripted", "--settings", settings, "--json", target)[0] == 0
         (row,) = rows_of(target)
         failures = [failure for failure in row["failures"] if failure["stage"] == broken]
         assert failures, broken
@@ -154,7 +154,7 @@ def test_a_run_that_is_killed_repeats_no_call_and_gives_the_same_bytes(capsys, t
     settings = tmp_path / "s.yaml"
     settings.write_text("chat_judgements: replies\n", encoding="utf-8")
     source = queries_file(tmp_path / "in.jsonl", 6)
-    common = ("--chat", "smollm2", "--settings", settings, "--quiet")
+    common = ("--chat", "hf:scripted", "--settings", settings, "--quiet")
     fresh = chat(ScriptedChat(script))
     assert run(capsys, "answer", source, *common, "--json", tmp_path / "fresh.jsonl")[0] == 0
 
@@ -219,12 +219,26 @@ def test_a_killed_process_over_200_questions_resumes_without_a_repeated_call(tmp
     kill_and_resume(tmp_path, questions=200, kill_at=123)
 
 
+def test_the_packaged_model_only_arbitrates_unless_told_otherwise(capsys, tmp_path, chat):
+    source, target = queries_file(tmp_path / "in.jsonl", 1), tmp_path / "out.jsonl"
+    model = chat(ScriptedChat(script, scores=lambda messages: [-0.1, -3.0, -4.0]))
+    assert run(capsys, "arbitrate", source, "--chat", "smollm2", "--json", target)[0] == 0
+    assert model.asked == []
+    assert {messages.stage for messages in model.scored} == {"decision"}
+    (row,) = rows_of(target)
+    assert row["settings"]["chat_stages"] == ["arbitration"]
+    assert row["diagnostics"]["usage"].keys() == {"arbitration"}
+    assert row["diagnostics"]["usage"]["arbitration"]["calls"] == len(model.scored)
+    assert run(capsys, "arbitrate", source, "--chat", "smollm2", "--chat_stages", "writing", "--json", target)[0] == 0
+    assert {request.messages.stage for request in model.asked} == {"writing"}
+
+
 def test_a_learned_evidence_arbitrator_goes_before_the_chat_model(capsys, tmp_path, chat):
     source, target = queries_file(tmp_path / "in.jsonl", 1), tmp_path / "out.jsonl"
     settings = tmp_path / "s.yaml"
     settings.write_text("chat_judgements: replies\n", encoding="utf-8")
     model = chat(ScriptedChat(script))
-    args = ("--chat", "smollm2", "--settings", settings, "--arbitrator", "arbitrator-evidence", "--json", target)
+    args = ("--chat", "hf:scripted", "--settings", settings, "--arbitrator", "arbitrator-evidence", "--json", target)
     assert run(capsys, "arbitrate", source, *args)[0] == 0
     assert "arbitration" not in {request.messages.stage for request in model.asked}
     assert rows_of(target)[0]["diagnostics"]["models"]["arbitrator"].startswith("arbitrator-evidence@")

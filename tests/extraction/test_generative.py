@@ -162,6 +162,14 @@ def test_a_chunk_whose_reply_is_too_long_is_halved_until_it_fits():
     assert "truncated" in found.failures[0].reason
 
 
+def test_a_reply_may_be_a_few_times_as_long_as_its_passage():
+    reader = extractor(quoting)
+    short = Document(id="a", text="Alba is deep.")  # 5 tokens of 3 bytes: 128 + 4 * 5, up to the next 256
+    long = Document(id="b", text="Alba is deep. " * 80)  # 374 tokens: more than the most that is allowed
+    reader.extract([[short, long]])
+    assert [request.max_tokens for request in reader.chat.asked] == [256, 1024]
+
+
 def test_the_result_does_not_depend_on_order_or_batch():
     documents = [LONG, Document(id="a", text="Alba is deep."), Document(id="b", text="Alba is deep.")]
     together = extractor(quoting, chunk_tokens=40).extract([documents, documents[::-1], []])
