@@ -135,7 +135,7 @@ ROWS: tuple[SystemInfo, ...] = (
         paper="Yao et al., ReAct",
         year=2023,
         target="arbgraph.systems.react:ReAct",
-        deviations="One example of a step instead of six trajectories; a search returns documents, and several answers may be given.",
+        deviations="Two examples of a step instead of six trajectories; a search returns documents, and several answers may be given.",
     ),
     SystemInfo(
         name="critic",
