@@ -1,14 +1,13 @@
 """Fits the learned scalars of `arbgraph-small`: `python -m train.answer_credibility --data DATA --reader reader-minilm --out FOLDER`.
 
-Three steps, each a convex fit with a weight penalty: which phrase a document answers with (softmax over phrases), whether a claim is
-right (prior) and which of two claims exclude each other and which of them wins (logistic); then a grid over the few scalars of the
-propagation. Claims are fitted on phrases that were rescored by weights of other questions, as they will be on new ones. Everything is
-chosen by cross-validation over the questions of RAMDocs dev.
+Each step is a convex fit with a weight penalty: which phrase a passage answers with by its grammar, which one it answers with beside the
+other documents (both a softmax over phrases), whether a claim is right, which of two claims exclude each other and which of them wins
+(logistic); then a grid over the few scalars of the propagation. Later steps are fitted on what earlier ones say of questions that those
+were not fitted on, as it will be with new questions. Everything is chosen by cross-validation over the questions of RAMDocs dev.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import time
 from collections.abc import Mapping, Sequence
@@ -24,10 +23,13 @@ from arbgraph.checkpoint import CheckpointConfig, save_checkpoint
 from arbgraph.graph import EvidenceGraph
 from arbgraph.minimise import minimise
 from arbgraph.reader import Answers
+from arbgraph.schema import content_id
 from arbgraph.systems.readings import normal_form
 from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of, pair_features, side_features
 from arbgraph.systems.small.credibility import KIND, PARTS, CredibilitySettings, Weights, evidence_graph, propagate
-from arbgraph.systems.small.evidence import Testimony, testimonies
+from arbgraph.systems.small.evidence import Testimony, passage_of, testimonies
+from arbgraph.systems.small.phrases import PhraseReader, answers_of, passage_features
+from arbgraph.systems.small.reading import N_BEST
 from arbgraph.systems.small.rescoring import features, posteriors
 from arbgraph.systems.small.system import open_reading
 from eval.metrics.answers import list_exact_match
@@ -42,7 +44,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "tau_conf": (0.3, 0.5, 0.7),
     "abstain": (-3.0, -1.0),
 }
-PENALTY = {"rescoring": 2e-3, "prior": 3e-3, "contradiction": 1e-2, "verdict": 1e-2}
+PENALTY = {"grammar": 1e-4, "rescoring": 2e-3, "prior": 3e-3, "contradiction": 1e-2, "verdict": 1e-2}
 
 
 @dataclass(frozen=True)
@@ -65,30 +67,23 @@ class Rows:
     weight: np.ndarray
 
 
-def prepare(question: DisputedQuestion, answers: Sequence[Answers], copy_overlap: float, weight: float) -> Prepared:
+def prepare(
+    question: DisputedQuestion, answers: Sequence[Answers], by_grammar: Sequence[Answers], copy_overlap: float, weight: float
+) -> Prepared:
     """Evidence, features and targets of one question."""
-    found = testimonies(question.query.documents, answers, copy_overlap)
+    found = testimonies(question.query.documents, answers, by_grammar, copy_overlap)
     rows = features(question.query.query, found)
-    targets = [_target(testimony, stated) for testimony, stated in zip(found, question.stated, strict=True)]
+    targets = [
+        None if stated is None else _right([phrase.plain for phrase in testimony.phrases], stated)
+        for testimony, stated in zip(found, question.stated, strict=True)
+    ]
     return Prepared(question, found, rows, targets, weight)
 
 
-def _target(testimony: Testimony, stated: str | None) -> np.ndarray | None:
-    if stated is None:
-        return None
-    if not stated:
-        return np.array([1.0] + [0.0] * len(testimony.phrases))
-    form = normal_form(stated)
-    target = np.array([0.0] + [float(phrase.plain == form) for phrase in testimony.phrases])
-    # A document whose answer is not among its phrases teaches nothing about them.
-    return target if target.any() else None
-
-
-def fit_rescoring(prepared: Sequence[Prepared], penalty: float, start: np.ndarray | None = None) -> np.ndarray:
-    """Weights of the phrases' softmax by maximum likelihood of the stated answers."""
-    used = [(rows, y, one.weight) for one in prepared for rows, y in zip(one.rows, one.targets, strict=True) if y is not None]
-    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]))
-    y = torch.tensor(np.concatenate([target for _, target, _ in used]))
+def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], penalty: float, start: np.ndarray | None = None) -> np.ndarray:
+    """Weights of a softmax over the rows of each document by maximum likelihood of the right rows; one (rows, right, weight) a document."""
+    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]), dtype=torch.float64)
+    y = torch.tensor(np.concatenate([right for _, right, _ in used]), dtype=torch.float64)
     owner = torch.repeat_interleave(torch.arange(len(used)), torch.tensor([len(rows) for rows, _, _ in used]))
     weight = torch.tensor([w for _, _, w in used], dtype=x.dtype)
     values = torch.zeros(x.shape[1], dtype=x.dtype) if start is None else torch.tensor(start)
@@ -104,6 +99,50 @@ def fit_rescoring(prepared: Sequence[Prepared], penalty: float, start: np.ndarra
 
     minimise(values, loss)
     return values.detach().numpy()
+
+
+def fit_rescoring(prepared: Sequence[Prepared], penalty: float, start: np.ndarray | None = None) -> np.ndarray:
+    """Weights of the phrases' softmax beside the other documents."""
+    used = [(rows, y, one.weight) for one in prepared for rows, y in zip(one.rows, one.targets, strict=True) if y is not None]
+    return fit_softmax(used, penalty, start)
+
+
+def read_by_grammar(
+    questions: Sequence[DisputedQuestion], weights: Sequence[float], penalty: float, folds: int
+) -> tuple[list[list[Answers]], np.ndarray]:
+    """What every document answers by its grammar, under weights that were fitted without its question; and the weights of all questions."""
+    reader = PhraseReader({})
+    passages = [[passage_of(document) for document in question.query.documents] for question in questions]
+    parsed = iter(reader.parse([passage for some in passages for passage in some]))
+    seen = []
+    for question, some in zip(questions, passages, strict=True):
+        documents = [next(parsed) for _ in some]
+        seen.append([(doc, *passage_features(question.query.query, doc)) for doc in documents])
+    used: list[list[tuple[np.ndarray, np.ndarray, float]]] = []
+    for question, some, weight in zip(questions, seen, weights, strict=True):
+        rows = []
+        for (doc, places, matrix), stated in zip(some, question.stated, strict=True):
+            forms = [normal_form(doc.text[start:end]) for start, end in places]
+            if stated is not None and (right := _right(forms, stated)) is not None:
+                rows.append((matrix, right, weight))
+        used.append(rows)
+    vector = fit_softmax([row for rows in used for row in rows], penalty)
+    fold = [_fold(question, folds) for question in questions]
+    by_fold = [
+        fit_softmax([row for rows, f in zip(used, fold, strict=True) if f != held for row in rows], penalty, vector)
+        for held in range(folds)
+    ]
+    read = [
+        [answers_of(doc.text, places, matrix @ by_fold[f], N_BEST) for doc, places, matrix in some]
+        for some, f in zip(seen, fold, strict=True)
+    ]
+    return read, vector
+
+
+def _right(forms: Sequence[str], stated: str) -> np.ndarray | None:
+    """Which rows are right, "no answer" first; None where a stated answer is not among the phrases, which teaches nothing about them."""
+    right = np.array([float(not stated)] + [float(bool(stated) and form == normal_form(stated)) for form in forms])
+    return right if right.any() else None
 
 
 def fit_logistic(rows: Rows, penalty: float) -> np.ndarray:
@@ -168,9 +207,14 @@ def claim_rows(claimed: Sequence[Claimed]) -> dict[str, Rows]:
     }
 
 
+def _fold(question: DisputedQuestion, folds: int) -> int:
+    """The fold of a question, by the hash of its id."""
+    return int(content_id("fold", question.query.id), 16) % folds
+
+
 def folds_of(prepared: Sequence[Prepared], folds: int) -> list[int]:
-    """A fold for every question, by the hash of its id."""
-    return [int(hashlib.sha256(one.question.query.id.encode()).hexdigest(), 16) % folds for one in prepared]
+    """The fold of every question."""
+    return [_fold(one.question, folds) for one in prepared]
 
 
 def fit_parts(prepared: Sequence[Prepared], penalty: Mapping[str, float], inner: int = 3) -> dict[str, dict[str, float]]:
@@ -184,7 +228,7 @@ def fit_parts(prepared: Sequence[Prepared], penalty: Mapping[str, float], inner:
         claimed += [claim(one, weights) for one, f in zip(prepared, fold, strict=True) if f == held]
     rows = claim_rows(claimed)
     vectors = {"rescoring": rescoring} | {part: fit_logistic(rows[part], penalty[part]) for part in rows}
-    return {part: dict(zip(PARTS[part], vectors[part].tolist(), strict=True)) for part in PARTS}
+    return {part: dict(zip(PARTS[part], vector.tolist(), strict=True)) for part, vector in vectors.items()}
 
 
 @dataclass(frozen=True)
@@ -279,6 +323,7 @@ def answer_credibility(
     cache: str | None = None,
     others: Sequence[str] = OTHERS,
     other_weight: float = 0.3,
+    most: int = 100,
     folds: int = 5,
     longest: float = 3.0,
     card: str = "",
@@ -288,23 +333,29 @@ def answer_credibility(
     Args:
         data: folder of the question sets. out: checkpoint folder to write. reader: name or folder of the reader's checkpoint.
         cache: file that keeps what the reader found. others: sets whose dev parts are fitted on beside RAMDocs dev.
-        other_weight: weight of their questions. folds: of the cross-validation. longest: most answers a question, on average.
+        other_weight: weight of their questions. most: questions of a set. folds: of the cross-validation.
+        longest: most answers a question, on average.
         card: further lines of the card.
     """
     begin = time.time()
     reading = open_reading(reader, cache)
     start = CredibilitySettings()
-    prepared: list[Prepared] = []
+    questions: list[DisputedQuestion] = []
     for name in (RAMDOCS, *others):
-        questions = disputed_questions(data, name)
-        read = reading.read([question.query for question in questions])
-        weight = 1.0 if name == RAMDOCS else other_weight
-        prepared += [prepare(question, answers, start.copy_overlap, weight) for question, answers in zip(questions, read, strict=True)]
-        say(f"{name}: {len(questions)} questions, {sum(len(q.query.documents) for q in questions)} documents")
+        some = disputed_questions(data, name)[:most]
+        questions += some
+        say(f"{name}: {len(some)} questions, {sum(len(q.query.documents) for q in some)} documents")
+    weights = [1.0 if question.source == RAMDOCS else other_weight for question in questions]
+    read = reading.read([question.query for question in questions])
+    by_grammar, grammar = read_by_grammar(questions, weights, PENALTY["grammar"], folds)
+    prepared = [
+        prepare(question, answers, parsed, start.copy_overlap, weight)
+        for question, answers, parsed, weight in zip(questions, read, by_grammar, weights, strict=True)
+    ]
     cases = held_out(prepared, PENALTY, folds)
     stages = report(cases)
     settings, chosen = choose_settings(cases, start, longest)
-    parts = fit_parts(prepared, PENALTY)
+    parts = {"grammar": dict(zip(PARTS["grammar"], grammar.tolist(), strict=True))} | fit_parts(prepared, PENALTY)
     metrics = stamp() | {
         "cross_validated": chosen | stages,
         "folds": folds,

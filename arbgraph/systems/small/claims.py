@@ -12,10 +12,10 @@ import numpy as np
 
 from arbgraph.comparison.lexicon import STOP_WORDS
 from arbgraph.systems.readings import contains
+from arbgraph.systems.small.asked import names_in
 from arbgraph.systems.small.canonical import same_answer
 from arbgraph.systems.small.copies import Place, overlap
 from arbgraph.systems.small.evidence import Phrase, Testimony
-from arbgraph.systems.small.rescoring import names_in
 from arbgraph.systems.small.subjects import Subject, same_subject
 
 # A phrase makes a claim where it is its document's likeliest answer, or where its mass over independent sources reaches this.

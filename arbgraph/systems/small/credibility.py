@@ -24,11 +24,13 @@ from arbgraph.systems.small.claims import (
     side_features,
 )
 from arbgraph.systems.small.evidence import Testimony
+from arbgraph.systems.small.phrases import FEATURES as GRAMMAR_FEATURES
 from arbgraph.systems.small.rescoring import FEATURES, features, posteriors
 
 KIND = "AnswerCredibility"
 # Learned weights: part -> the features that it weighs.
 PARTS: dict[str, tuple[str, ...]] = {
+    "grammar": GRAMMAR_FEATURES,
     "rescoring": FEATURES,
     "prior": CLAIM_FEATURES,
     "contradiction": PAIR_FEATURES,

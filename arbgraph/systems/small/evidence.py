@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from arbgraph.independence import source_groups
@@ -17,17 +17,25 @@ from arbgraph.systems.small.subjects import Subject, heading, subject_of
 
 # Phrases of other documents that are looked for in a document: the likeliest of each.
 SHARED = 3
-# A reader score below this says nothing about a phrase.
+# A score below this says nothing about a phrase.
 LEAST_SHARED = 0.02
+# Phrases by grammar that are kept of each document.
+BY_GRAMMAR = 10
+# The likeliest phrases, which are tried in their longer forms too.
+EXTENDED = 6
+_NAME_BEFORE = re.compile(r"(?:[A-Z][\w.'’-]*\s)+$")
+_NAME_AFTER = re.compile(r"(?:\s[A-Z][\w.'’-]*)+(?<![.'’-])")
+_NOUN_AFTER = re.compile(r"[ -][a-z]{3,}(?: [a-z]{3,})?")
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase that may be the answer of its document; `score` is the reader's probability, 0 where the reader did not name it."""
+    """A phrase that may be its document's answer: probabilities by the reader (`score`) and by grammar, 0 where it was not named."""
 
     text: str
     place: Place
     score: float
+    grammar: float = 0.0
 
     @cached_property
     def key(self) -> str:
@@ -53,7 +61,8 @@ class Testimony:
 
     Attributes:
         document: the document. group: its independent source. subject: the entity it is headed by, if it has a heading.
-        phrases: candidates, in the order of their places. no_answer: the reader's probability that the document answers nothing.
+        phrases: candidates, in the order of their places. no_answer, grammar_no_answer: probabilities that the document
+            answers nothing, by the reader and by grammar.
         disputes: where near copies of it say something else.
     """
 
@@ -62,6 +71,7 @@ class Testimony:
     subject: Subject | None
     phrases: list[Phrase]
     no_answer: float
+    grammar_no_answer: float = 0.5
     disputes: list[Dispute] = field(default_factory=list)
 
     @cached_property
@@ -80,20 +90,49 @@ def passage_of(document: Document) -> str:
     return document.text if not title or document.text.startswith(title) else f"{title} {document.text}"
 
 
-def testimonies(documents: Sequence[Document], answers: Sequence[Answers], copy_overlap: float) -> list[Testimony]:
-    """The documents with their candidate phrases: what the reader named, what near copies change, what other documents answer."""
+def testimonies(
+    documents: Sequence[Document], answers: Sequence[Answers], by_grammar: Sequence[Answers], copy_overlap: float
+) -> list[Testimony]:
+    """The documents with their candidate phrases: what the two readers named and its longer forms, what near copies change, and what other
+    documents answer. `answers` and `by_grammar` are readings of `passage_of` each document."""
     groups = source_groups(documents, copy_overlap)
     found = []
-    for document, group, read in zip(documents, groups, answers, strict=True):
+    for document, group, read, parsed in zip(documents, groups, answers, by_grammar, strict=True):
         shift = len(passage_of(document)) - len(document.text)
         # An answer in the title alone is kept, at a place before the text.
         phrases = [Phrase(span.text, (span.start - shift, span.end - shift), span.score) for span in read]
-        found.append(Testimony(document, group, subject_of(document), phrases, read.no_answer))
+        phrases = _with_grammar(phrases, parsed, shift)
+        found.append(Testimony(document, group, subject_of(document), phrases, read.no_answer, parsed.no_answer))
+    for testimony in found:
+        _add_extended(testimony)
     _add_disputes(found)
     _add_shared(found)
     for testimony in found:
         testimony.phrases.sort(key=lambda phrase: (phrase.place, -phrase.score))
     return found
+
+
+def _with_grammar(phrases: list[Phrase], parsed: Answers, shift: int) -> list[Phrase]:
+    spans = {normal_form(span.text): span for span in reversed(parsed[:BY_GRAMMAR])}
+    joined = [replace(phrase, grammar=spans[phrase.plain].score) if phrase.plain in spans else phrase for phrase in phrases]
+    known = {phrase.plain for phrase in phrases}
+    new = [span for plain, span in spans.items() if plain not in known]
+    return joined + [Phrase(span.text, (span.start - shift, span.end - shift), 0.0, span.score) for span in new]
+
+
+def _add_extended(testimony: Testimony) -> None:
+    """Adds the whole name of which a phrase is a part, and the number with the noun that it counts."""
+    text = testimony.document.text
+    best = sorted(testimony.phrases, key=lambda phrase: (-phrase.score - phrase.grammar, phrase.place))[:EXTENDED]
+    for phrase in best:
+        start, end = phrase.place
+        if start < 0:
+            continue
+        if phrase.text[:1].isupper():
+            before, after = _NAME_BEFORE.search(text[:start]), _NAME_AFTER.match(text, end)
+            _add(testimony, (before.start() if before else start, after.end() if after else end))
+        elif phrase.text[-1:].isdigit() and (noun := _NOUN_AFTER.match(text, end)):
+            _add(testimony, (start, end + len(noun.group().split(" ")[1]) + 1 if noun.group()[0] == " " else noun.end()))
 
 
 def _add_disputes(found: list[Testimony]) -> None:
@@ -114,7 +153,7 @@ def _add_shared(found: list[Testimony]) -> None:
     """Looks for the likeliest answers of every document in the texts of the others."""
     named: dict[str, str] = {}
     for testimony in found:
-        best = sorted(testimony.phrases, key=lambda phrase: (-phrase.score, phrase.place))[:SHARED]
+        best = sorted(testimony.phrases, key=lambda phrase: (-phrase.score, -phrase.grammar, phrase.place))[:SHARED]
         named |= {phrase.plain: phrase.text for phrase in best if phrase.score >= LEAST_SHARED and phrase.plain}
     for testimony in found:
         known = {phrase.plain for phrase in testimony.phrases}

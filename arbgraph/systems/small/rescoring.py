@@ -9,43 +9,61 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
-from arbgraph.comparison.lexicon import MONTHS, STOP_WORDS, rows
+from arbgraph.comparison.lexicon import rows
 from arbgraph.systems.readings import contains
+from arbgraph.systems.small.asked import ASKED, MONTH, YEAR, Asked, asked_for, names_in, words_in
 from arbgraph.systems.small.copies import within
 from arbgraph.systems.small.evidence import Phrase, Testimony, disputed
 
-Asked = Literal["date", "number", "place", "person", "other"]
-ASKED: tuple[Asked, ...] = ("date", "number", "place", "person", "other")
 SHAPES = ("full_date", "year", "number", "amount", "capitals", "lower")
 
 # Mass of a phrase that the reader did not name; of one that no other document supports.
 LEAST_SCORE, LEAST_SUPPORT = 1e-4, 0.05
+# Scores below this support nothing.
+LEAST_MASS = 5e-3
 
 PHRASE_FEATURES = (
-    *("reader", "best", "support", "related", "spread", "varies", "covers", "in_question", "in_heading", "words", "demonym", "article"),
+    *(
+        "reader",
+        "best",
+        "grammar",
+        "best_grammar",
+        "inner",
+        "outer",
+        "support",
+        "grammar_support",
+        "related",
+        "spread",
+        "varies",
+        "covers",
+        "in_question",
+        "in_heading",
+        "words",
+        "demonym",
+        "article",
+    ),
+    *("cuts_name", "counts", "region"),
     *(f"{asked}:{shape}" for asked in ASKED for shape in SHAPES),
 )
-NONE_FEATURES = ("none", "no_answer", "names_missing", "headed_by_name")
+NONE_FEATURES = ("none", "no_answer", "grammar_no_answer", "names_missing", "headed_by_name")
 FEATURES = (*PHRASE_FEATURES, *NONE_FEATURES)
 
-_DATE = re.compile(r"\b(?:when|date|year|born|founded|day|month|century)\b", re.IGNORECASE)
-_NUMBER = re.compile(
-    r"\bhow (?:many|much|long|old|tall|far|big|large|high|deep|wide)\b"
-    r"|\b(?:population|number|age|income|length|height|elevation|area|size)\b",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(r"\bwhere\b|\b(?:located|location|place|city|town|state|country|county|province|region|birthplace)\b", re.IGNORECASE)
-_PERSON = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
-_YEAR = re.compile(r"(?:1\d|20)\d\d")
 _PLAIN_NUMBER = re.compile(r"[\d.,]+")
-_WORD = re.compile(r"\w+")
-_MONTH = re.compile(rf"\b(?:{'|'.join(sorted(MONTHS))})\b", re.IGNORECASE)
+
+
+_REGION = re.compile(r"\b(?:state|country|nation|province|county)\b", re.IGNORECASE)
+_BEFORE, _AFTER, _COUNTS = re.compile(r"[A-Z][\w.'’-]*\s$"), re.compile(r"\s[A-Z]"), re.compile(r"\s[a-z]{3,}")
+
+
+@lru_cache(maxsize=1)
+def _regions() -> frozenset[str]:
+    """Places in which other places lie."""
+    return frozenset(row[1].lower() for row in rows("places.tsv"))
 
 
 @lru_cache(maxsize=1)
@@ -53,55 +71,42 @@ def _demonyms() -> frozenset[str]:
     return frozenset(row[0].lower() for row in rows("demonyms.tsv"))
 
 
-def asked_for(question: str) -> Asked:
-    """The kind of answer that a question wants, by its words."""
-    if re.match(r"\s*when\b", question, re.IGNORECASE):
-        return "date"
-    if re.match(r"\s*where\b", question, re.IGNORECASE):
-        return "place"
-    for asked, pattern in (("number", _NUMBER), ("person", _PERSON), ("place", _PLACE), ("date", _DATE)):
-        if pattern.search(question):
-            return asked  # type: ignore[return-value]
-    return "other"
-
-
 def shape_of(text: str) -> str:
     """What a phrase looks like: a full date, a year, a number, an amount of something, capitals or lower case."""
     if any(letter.isdigit() for letter in text):
-        if _MONTH.search(text):
+        if MONTH.search(text):
             return "full_date"
-        if _YEAR.fullmatch(text):
+        if YEAR.fullmatch(text):
             return "year"
         return "number" if _PLAIN_NUMBER.fullmatch(text) else "amount"
     return "capitals" if text[:1].isupper() else "lower"
 
 
-def names_in(question: str) -> frozenset[str]:
-    """The words of the names in a question, lower-cased: capitalised words but the first, and quoted ones."""
-    quoted = [word for part in re.findall(r'"([^"]+)"', question) for word in _WORD.findall(part)]
-    capitals = [word for word in _WORD.findall(question)[1:] if word[0].isupper() or word[0].isdigit()]
-    return frozenset(word.lower() for word in (*quoted, *capitals)) - STOP_WORDS
-
-
 def features(question: str, testimonies: Sequence[Testimony]) -> list[np.ndarray]:
     """Per document `[1 + P, F]` float64: the row of "no answer", then one per phrase, in the order of `FEATURES`."""
     asked, names = asked_for(question), names_in(question)
-    words = frozenset(word.lower() for word in _WORD.findall(question)) - STOP_WORDS
-    mass = _mass(testimonies)
+    words = words_in(question)
+    region = bool(_REGION.search(question))
+    mass = _mass(testimonies, lambda phrase: phrase.score), _mass(testimonies, lambda phrase: phrase.grammar)
     return [
-        np.array([_none(testimony, names), *(_phrase(p, testimony, testimonies, mass, words, asked) for p in testimony.phrases)])
+        np.array([_none(testimony, names), *(_phrase(p, testimony, testimonies, mass, words, asked, region) for p in testimony.phrases)])
         for testimony in testimonies
     ]
 
 
-def _mass(testimonies: Sequence[Testimony]) -> dict[str, dict[int, float]]:
+def _mass(testimonies: Sequence[Testimony], score: Callable[[Phrase], float]) -> dict[str, dict[int, float]]:
     """By key, by independent source: the best score that a document of the source gives an answer of that key."""
     mass: dict[str, dict[int, float]] = defaultdict(dict)
     for testimony in testimonies:
         for phrase in testimony.phrases:
-            by_group = mass[phrase.key]
-            by_group[testimony.group] = max(by_group.get(testimony.group, 0.0), phrase.score)
+            if score(phrase) >= LEAST_MASS:
+                by_group = mass[phrase.key]
+                by_group[testimony.group] = max(by_group.get(testimony.group, 0.0), score(phrase))
     return mass
+
+
+def _elsewhere(by_group: Mapping[int, float], group: int) -> float:
+    return sum(score for other, score in by_group.items() if other != group)
 
 
 def _none(testimony: Testimony, names: frozenset[str]) -> list[float]:
@@ -111,6 +116,7 @@ def _none(testimony: Testimony, names: frozenset[str]) -> list[float]:
     values = {
         "none": 1.0,
         "no_answer": float(np.log(testimony.no_answer + LEAST_SCORE)),
+        "grammar_no_answer": float(np.log(testimony.grammar_no_answer + LEAST_SCORE)),
         "names_missing": missing,
         "headed_by_name": headed,
     }
@@ -121,11 +127,13 @@ def _phrase(
     phrase: Phrase,
     testimony: Testimony,
     testimonies: Sequence[Testimony],
-    mass: Mapping[str, Mapping[int, float]],
+    masses: tuple[Mapping[str, Mapping[int, float]], Mapping[str, Mapping[int, float]]],
     words: frozenset[str],
     asked: Asked,
+    region: bool,
 ) -> list[float]:
-    support = sum(score for group, score in mass[phrase.key].items() if group != testimony.group)
+    mass = masses[0]
+    support, grammar_support = (_elsewhere(one.get(phrase.key, {}), testimony.group) for one in masses)
     related: dict[int, float] = {}
     for key, by_group in mass.items():
         if key != phrase.key and (contains(key, phrase.key) or contains(phrase.key, key)):
@@ -136,9 +144,21 @@ def _phrase(
     own = phrase.plain.split() or [phrase.plain]
     at = [dispute.place for dispute in disputed(testimony, phrase)]
     top = max((other.score for other in testimony.phrases), default=0.0)
+    top_grammar = max((other.grammar for other in testimony.phrases), default=0.0)
+    inner = max((o.score for o in testimony.phrases if o is not phrase and within(o.place, phrase.place)), default=0.0)
+    outer = max((o.score for o in testimony.phrases if o is not phrase and within(phrase.place, o.place)), default=0.0)
+    text, (start, end) = testimony.document.text, phrase.place
     values = {
         "reader": float(np.log(phrase.score + LEAST_SCORE)),
         "best": float(phrase.score > 0 and phrase.score == top),
+        "grammar": float(np.log(phrase.grammar + LEAST_SCORE)),
+        "best_grammar": float(phrase.grammar > 0 and phrase.grammar == top_grammar),
+        "inner": float(np.log(inner + LEAST_SCORE)),
+        "outer": float(np.log(outer + LEAST_SCORE)),
+        "grammar_support": float(np.log(grammar_support + LEAST_SUPPORT)),
+        "cuts_name": float(phrase.text[:1].isupper() and start >= 0 and bool(_BEFORE.search(text[:start]) or _AFTER.match(text, end))),
+        "counts": float(phrase.text[-1:].isdigit() and bool(_COUNTS.match(text, max(0, end)))),
+        "region": float(region and phrase.plain in _regions()),
         "support": float(np.log(support + LEAST_SUPPORT)),
         "related": float(np.log(sum(related.values()) + LEAST_SUPPORT)),
         "spread": float(np.log1p(len(holding))),

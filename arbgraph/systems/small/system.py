@@ -9,11 +9,12 @@ from typing import Any
 from arbgraph.checkpoint import load_checkpoint
 from arbgraph.reader import KIND as READER
 from arbgraph.reader import Answers
-from arbgraph.schema import Answer, Failed, Query
+from arbgraph.schema import Answer, Failed, Query, content_id
 from arbgraph.systems.base import System
 from arbgraph.systems.readings import listed
 from arbgraph.systems.small.credibility import Judged, Weights, judge
 from arbgraph.systems.small.evidence import Testimony, testimonies
+from arbgraph.systems.small.phrases import PhraseReader
 from arbgraph.systems.small.reading import CachedReading, ReadsPassages
 
 
@@ -28,9 +29,9 @@ def open_reading(reader: str | ReadsPassages, cache: str | Path | None) -> Cache
 class ArbGraphSmall(System):
     """ArbGraph without a language model: a reader and a few learned scalars.
 
-    Every document is read with the question; the phrases that it may answer with are rescored beside the other documents; likely answers
-    become claims "entity, attribute, answer"; claims about one entity that exclude each other are arbitrated by Algorithm 1 on learned
-    priors and verdicts; the accepted ones are the answer. Documents that share their text are one source throughout.
+    Every document is read with the question, by a network and by grammar; the phrases that it may answer with are rescored beside the other
+    documents; likely answers become claims "entity, attribute, answer"; claims about one entity that exclude each other are arbitrated by
+    Algorithm 1 on learned priors and verdicts; the accepted ones are the answer. Documents that share their text are one source throughout.
 
     Args:
         reader: a reader, or the name or folder of its checkpoint. weights: the learned scalars, or the name or folder of their checkpoint.
@@ -47,16 +48,18 @@ class ArbGraphSmall(System):
         self.reading = open_reading(reader, cache)
         self.weights, checkpoint = Weights.load(weights) if isinstance(weights, str) else (weights, None)
         self._learned = checkpoint.config.files if checkpoint is not None else None
+        grammar = self.weights.parts["grammar"]
+        self.grammar = CachedReading(PhraseReader(grammar), content_id("grammar", sorted(grammar.items())), cache)
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "reader": self.reading.identity, "weights": self._learned, "settings": vars(self.weights.settings)}
 
     def answer(self, batch: Sequence[Query]) -> list[Answer | Failed]:
-        read = self.reading.read(batch)
-        return [self._answer(query, answers) for query, answers in zip(batch, read, strict=True)]
+        read, parsed = self.reading.read(batch), self.grammar.read(batch)
+        return [self._answer(query, answers, by_grammar) for query, answers, by_grammar in zip(batch, read, parsed, strict=True)]
 
-    def _answer(self, query: Query, answers: Sequence[Answers]) -> Answer:
-        found = testimonies(query.documents, answers, self.weights.settings.copy_overlap)
+    def _answer(self, query: Query, answers: Sequence[Answers], by_grammar: Sequence[Answers]) -> Answer:
+        found = testimonies(query.documents, answers, by_grammar, self.weights.settings.copy_overlap)
         judged = judge(query.query, found, self.weights)
         chosen = judged.answers()
         documents = [[found[number].document.id for number in sorted(claim.givers)] for claim in chosen]
