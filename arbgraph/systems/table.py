@@ -212,4 +212,28 @@ ROWS: tuple[SystemInfo, ...] = (
         target="arbgraph.systems.argrag:ArgRag",
         deviations="Questions are answered by checking the answers of the single documents, each as a claim.",
     ),
+    SystemInfo(
+        name="arbgraph-small",
+        title="ArbGraph, small models",
+        paper="ArbGraph; claims are the answers of a reader",
+        year=2026,
+        target="arbgraph.systems.small.system:ArbGraphSmall",
+        needs=("reader",),
+    ),
+    SystemInfo(
+        name="majority-small",
+        title="Majority vote over a reader",
+        paper="plurality of per-document answers",
+        year=2026,
+        target="arbgraph.systems.small.voting:MajoritySmall",
+        needs=("reader",),
+    ),
+    SystemInfo(
+        name="all-answers-small",
+        title="All answers of a reader",
+        paper="every per-document answer, nothing arbitrated",
+        year=2026,
+        target="arbgraph.systems.small.voting:AllAnswersSmall",
+        needs=("reader",),
+    ),
 )
