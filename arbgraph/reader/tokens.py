@@ -148,9 +148,9 @@ class ReaderTokenizer:
         types = encoded["token_type_ids"][row] if "token_type_ids" in encoded else [int(p == 1) for p in part]
         return Window(encoded["input_ids"][row], types, codes, in_question, in_passage, starts, ends, offsets)
 
-    def batch(self, windows: Sequence[Window]) -> dict[str, Tensor]:
-        """Right-padded tensors `[B, L]`: ids, mask, types and codes as numbers, the four marks as bool."""
-        longest = max(len(window.ids) for window in windows)
+    def batch(self, windows: Sequence[Window], *, multiple: int = 1) -> dict[str, Tensor]:
+        """Right-padded tensors `[B, L]`, L a multiple of `multiple`: ids, mask, types and codes as numbers, the four marks as bool."""
+        longest = -(-max(len(window.ids) for window in windows) // multiple) * multiple
 
         def padded(rows: list[list[Any]], fill: Any, dtype: torch.dtype) -> Tensor:
             return torch.tensor([row + [fill] * (longest - len(row)) for row in rows], dtype=dtype)

@@ -194,7 +194,8 @@ class ReaderCollator:
         gold = [(row, first, width) for row, (_, spans) in enumerate(made) for first, width in spans]
         # An answer that no window can hold is neither answered nor unanswered; such a row has no part in the loss.
         known = torch.tensor([bool(spans) or not reading.spans for reading, (_, spans) in zip(rows, made, strict=True)])
-        return self.tokenizer.batch([window for window, _ in made]) | {
+        # Few distinct lengths: a CPU keeps programs and buffers for every shape that it meets.
+        return self.tokenizer.batch([window for window, _ in made], multiple=16) | {
             "gold": torch.tensor(gold, dtype=torch.long).reshape(-1, 3),
             "known": known,
         }
