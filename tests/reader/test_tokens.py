@@ -61,3 +61,14 @@ def test_a_long_question_is_cut(words) -> None:
 def test_a_window_must_hold_more_than_the_overlap(words) -> None:
     with pytest.raises(ValueError, match="max_tokens 64"):
         ReaderTokenizer(words, max_tokens=64, max_question=40, overlap=32)
+
+
+def test_padding_to_a_multiple_adds_only_padding(words) -> None:
+    tokenizer = ReaderTokenizer(words)
+    windows = [tokenizer.windows("Who?", text)[0] for text in ("An answer.", "A somewhat longer answer than the other.")]
+    plain, padded = tokenizer.batch(windows), tokenizer.batch(windows, multiple=16)
+    length = plain["input_ids"].shape[1]
+    assert padded["input_ids"].shape == (2, 16)
+    assert all(bool((padded[name][:, :length] == plain[name]).all()) for name in plain)
+    assert not padded["attention_mask"][:, length:].any()
+    assert not padded["starts"][:, length:].any()

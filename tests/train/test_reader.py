@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
+import lightning as L
 import pytest
 import torch
+from lightning.pytorch.cli import LightningArgumentParser
 
 from arbgraph.reader import Reader
 from arbgraph.reader.readings import Reading, find_spans
 from tests.reader.sets import question_sets
-from train.reader_module import span_loss
+from train.data.reading import ReaderData
+from train.reader_module import ReaderModule, span_loss
 from train.reader_publish import calibrate
+
+CONFIGS = Path(__file__).parents[2] / "configs" / "train" / "reader"
 
 
 def test_loss_by_hand() -> None:
@@ -62,6 +68,19 @@ def words_tokenizer():
     from arbgraph.models import resolve_model
 
     return AutoTokenizer.from_pretrained(resolve_model("sentence-transformers/all-MiniLM-L6-v2").path)
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_configurations_parse_and_keep_ramdocs_for_measuring(path: Path) -> None:
+    parser = LightningArgumentParser(exit_on_error=False)
+    parser.add_argument("--config", action="config")
+    parser.add_argument("--seed_everything", type=int)
+    parser.add_lightning_class_args(ReaderModule, "model")
+    parser.add_lightning_class_args(ReaderData, "data")
+    parser.add_lightning_class_args(L.Trainer, "trainer")
+    parsed = parser.parse_args(["--config", str(path)])
+    assert parsed.data.ramdocs == 0
+    assert any(one.init_args.monitor == "dev/score" for one in parsed.trainer.callbacks)
 
 
 @pytest.mark.slow
