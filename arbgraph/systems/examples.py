@@ -8,6 +8,14 @@ from dataclasses import replace
 from arbgraph.chat.base import Message, Messages
 from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
+from arbgraph.systems.replies import MARK, UNKNOWN
+
+# How a prompt about one document asks for its reply: evidence before the answer, and "unknown" before both, which a small model would
+# otherwise say last and therefore always.
+EVIDENCE_FORM = (
+    f'Where the answer is not given, it is "{UNKNOWN}"; several answers are separated by semicolons. Write one or two sentences with the '
+    f'evidence, then a line that begins with "{MARK}" and gives the answer in as few words as possible.'
+)
 
 
 def after_examples(asked: Messages, examples: Sequence[tuple[Messages, str]]) -> Messages:
@@ -17,16 +25,20 @@ def after_examples(asked: Messages, examples: Sequence[tuple[Messages, str]]) ->
     return replace(asked, turns=(system, *solved, user))
 
 
-def examples_of_one_document(
-    prompt: Prompt, unknown: str, answered: str, *, beside_unknown: Sequence[Block] = (), beside_answered: Sequence[Block] = ()
-) -> list[tuple[Messages, str]]:
-    """Two solved examples of a prompt that reads one document: one that does not answer the question, then one that does.
+UNKNOWN_REPLY = f"The document is about a football club and does not name a river.\n{MARK} {UNKNOWN}"
+ANSWERED_REPLY = f"The document says that the river Aske flows through Velm.\n{MARK} Aske"
 
-    `beside_...` are further blocks of each. In this order a small model copies neither reply.
+
+def examples_of_one_document(
+    prompt: Prompt, *, beside_unknown: Sequence[Block] = (), beside_answered: Sequence[Block] = ()
+) -> list[tuple[Messages, str]]:
+    """Two solved examples of a prompt that asks for `EVIDENCE_FORM`: a document that does not give the answer, then one that does.
+
+    `beside_...` are further blocks of each. In the other order a small model says "unknown" to everything.
     """
     return [
-        (prompt.messages([_QUESTION, _BESIDE_THE_POINT, *beside_unknown]), unknown),
-        (prompt.messages([_QUESTION, _TO_THE_POINT, *beside_answered]), answered),
+        (prompt.messages([_QUESTION, _BESIDE_THE_POINT, *beside_unknown]), UNKNOWN_REPLY),
+        (prompt.messages([_QUESTION, _TO_THE_POINT, *beside_answered]), ANSWERED_REPLY),
     ]
 
 

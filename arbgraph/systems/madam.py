@@ -18,20 +18,15 @@ from arbgraph.schema import Document, Failed, Query
 from arbgraph.systems.base import Ask, Step, StepFailed, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
 from arbgraph.systems.documents import show_documents
-from arbgraph.systems.examples import after_examples, examples_of_one_document
+from arbgraph.systems.examples import ANSWERED_REPLY, EVIDENCE_FORM, UNKNOWN_REPLY, after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, same_answers, show_each, usable_text
-from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN, answer_of, read_answers
-
-_AGENT_FORM = (
-    f'Begin with one line "{MARK}" and the answer in as few words as possible, or "{MARK} {UNKNOWN}" where the document does not give it. '
-    'Then write "Explanation:" and one or two sentences.'
-)
+from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of, read_answers
 
 AGENT = Prompt(
     id="madam-agent",
     version=1,
     rules="You answer a question from one document. Use what the document says and nothing else.",
-    task=f"Answer the question from the document. {_AGENT_FORM}",
+    task=f"Answer the question from the document. {EVIDENCE_FORM}",
 )
 
 DEBATE = Prompt(
@@ -41,7 +36,7 @@ DEBATE = Prompt(
         "You answer a question from one document. Others have read other documents, and you see their answers. They may be right, wrong, "
         "or speak of something else of the same name. Keep your answer where your document supports it; change it only for a good reason."
     ),
-    task=f"Answer the question again from your document, with the other answers in mind. {_AGENT_FORM}",
+    task=f"Answer the question again from your document, with the other answers in mind. {EVIDENCE_FORM}",
 )
 
 AGGREGATE = Prompt(
@@ -60,18 +55,15 @@ AGGREGATE = Prompt(
     task=f"Which answers are right? Explain in one or two sentences. {ANSWER_FORM}",
 )
 
-_UNKNOWN = f"{MARK} {UNKNOWN}\nExplanation: The document is about a football club and does not name a river."
-_ANSWERED = f"{MARK} Aske\nExplanation: The document says that the river Aske flows through Velm."
-AGENT_EXAMPLES = examples_of_one_document(AGENT, _UNKNOWN, _ANSWERED)
+AGENT_EXAMPLES = examples_of_one_document(AGENT)
 DEBATE_EXAMPLES = examples_of_one_document(
     DEBATE,
-    _UNKNOWN,
-    _ANSWERED,
-    beside_unknown=[Block("message", _ANSWERED, {"number": "1", "source": "agent 2"})],
-    beside_answered=[Block("message", _UNKNOWN, {"number": "1", "source": "agent 1"})],
+    beside_unknown=[Block("message", ANSWERED_REPLY, {"number": "1", "source": "agent 2"})],
+    beside_answered=[Block("message", UNKNOWN_REPLY, {"number": "1", "source": "agent 1"})],
 )
 
-_EXPLANATION = re.compile(r"\n\s*[*_]*explanation[*_]*\s*:", re.IGNORECASE)
+# An explanation that follows the answer may name other answers to refute them.
+_EXPLANATION = re.compile(r"\n\s*[*_]*explanation[*_]*\s*:(?!.*\banswers?[*_\s]*:).*\Z", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -175,9 +167,9 @@ class MadamRAG(DocumentSystem):
 
 
 def _message(reply: Any, counts: Counter[str]) -> Message | None:
-    """What an agent said; None, and counted, where its reply cannot be read. Its explanation may name other answers to refute them."""
+    """What an agent said; None, and counted, where its reply cannot be read."""
     text = usable_text(reply, counts)
-    answers = None if text is None else read_answers(_EXPLANATION.split(text, maxsplit=1)[0])
+    answers = None if text is None else read_answers(_EXPLANATION.sub("", text))
     if text is None or answers is None:
         counts["replies_unreadable"] += text is not None
         return None

@@ -13,21 +13,16 @@ from arbgraph.chat.quoting import Block
 from arbgraph.schema import Document, Failed, Query
 from arbgraph.systems.base import Ask, StepFailed, Steps
 from arbgraph.systems.document_system import DocumentSystem, at_least
-from arbgraph.systems.examples import after_examples, examples_of_one_document
+from arbgraph.systems.examples import EVIDENCE_FORM, after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, normal_form, show_each, usable_answers, usable_text
-from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN
 
 VOTE = Prompt(
     id="majority-vote",
     version=1,
     rules="You answer a question from one document. Use what the document says and nothing else.",
-    task=f"Say in one sentence what the document says about the question, then answer the question from it. {ANSWER_FORM}",
+    task=f"Answer the question from the document. {EVIDENCE_FORM}",
 )
-EXAMPLES = examples_of_one_document(
-    VOTE,
-    f"The document is about a football club and does not name a river.\n{MARK} {UNKNOWN}",
-    f"The document says that the river Aske flows through Velm.\n{MARK} Aske",
-)
+EXAMPLES = examples_of_one_document(VOTE)
 
 
 @dataclass

@@ -23,29 +23,21 @@ from arbgraph.encoder import SentenceEncoder
 from arbgraph.schema import Failed, Query, content_id
 from arbgraph.systems.base import Ask, Score, StepFailed, Steps, scores_of, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
-from arbgraph.systems.examples import after_examples, examples_of_one_document
+from arbgraph.systems.examples import EVIDENCE_FORM, after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, usable_text
-from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN, answer_of, read_answers
-
-_DRAFT_FORM = (
-    f'Write one or two sentences with the evidence, then a line that begins with "{MARK}" and gives the answer in as few words as possible.'
-)
+from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of, read_answers
 
 DRAFT = Prompt(
     id="speculative-draft",
     version=1,
     rules="You answer a question from retrieved documents. Use what the documents say and nothing else.",
-    task=f"Answer the question from the documents. {_DRAFT_FORM}",
+    task=f"Answer the question from the documents. {EVIDENCE_FORM}",
 )
 
-EXAMPLES = examples_of_one_document(
-    DRAFT,
-    f"The document is about a football club and does not name a river.\n{MARK} {UNKNOWN}",
-    f"The document says that the river Aske flows through Velm.\n{MARK} Aske",
-)
+EXAMPLES = examples_of_one_document(DRAFT)
 
 # The same form without documents, so that the draft can be scored as a reply.
-ALONE = Prompt(id="speculative-alone", version=1, rules="You answer a question.", task=f"Answer the question. {_DRAFT_FORM}")
+ALONE = Prompt(id="speculative-alone", version=1, rules="You answer a question.", task=f"Answer the question. {EVIDENCE_FORM}")
 
 REFLECT = Prompt(
     id="speculative-reflect",

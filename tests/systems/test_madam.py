@@ -105,6 +105,13 @@ def test_a_message_that_was_cut_counts_by_its_first_line():
     assert answer.usage["replies_cut"] == 1
 
 
+def test_an_explanation_may_come_before_the_answer():
+    replies = {"madam-agent": "It says so.\nExplanation: not 1980.\nAnswer: 1975", "madam-aggregate": "Answer: 1975"}
+    answer = ask(Conversation(replies), "one", rounds=1)
+    assert isinstance(answer, Answer)
+    assert said(answer) == [[["1975"]]]
+
+
 def test_summary_history_shows_the_aggregators_last_reply():
     replies = {
         "madam-agent": ["Answer: 1", "Answer: 2"],
