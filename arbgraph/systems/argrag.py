@@ -16,6 +16,7 @@ from arbgraph.chat.quoting import Block
 from arbgraph.schema import Answer, Document, Failed, Query
 from arbgraph.systems.base import Ask, Score, Step, StepFailed, Steps, scores_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
+from arbgraph.systems.example_prompts import EXAMPLE_DOCUMENT, EXAMPLE_QUESTION, NOT_IN_DOCUMENT, ONE_DOCUMENT, Example, ExamplePrompt
 from arbgraph.systems.forms import read_label
 from arbgraph.systems.readings import listed, normal_form, show_each, usable_answers, usable_text
 from arbgraph.systems.replies import ANSWER_FORM
@@ -25,28 +26,44 @@ SUPPORT, CONTRADICT, IRRELEVANT = LABELS
 _ONE_A_LINE = "\n".join(LABELS)
 Pair: TypeAlias = tuple[int, int]
 
-CANDIDATE = Prompt(
+
+def _claim(answer: str) -> Block:
+    return Block("claim", f"The answer is: {answer}")
+
+
+CANDIDATE = ExamplePrompt(
     id="argrag-answer",
-    version=1,
+    version=2,
     rules="You answer a question from one document. Use what the document says and nothing else.",
     task=f"Answer the question from the document. {ANSWER_FORM}",
+    examples=(NOT_IN_DOCUMENT, ONE_DOCUMENT),
 )
-STANCE = Prompt(
+STANCE = ExamplePrompt(
     id="argrag-stance",
-    version=2,
+    version=3,
     rules="You say what a document has to do with a claim.",
     task=(
         "Does the document support the claim, does it contradict the claim, or is it irrelevant to it? "
         f"Reply with one of these three words and nothing else:\n{_ONE_A_LINE}"
     ),
+    examples=(
+        Example((EXAMPLE_QUESTION, _claim("1884"), Block("document", "Lindau has a football club.", {"number": "1"})), IRRELEVANT),
+        Example((EXAMPLE_QUESTION, _claim("1950"), EXAMPLE_DOCUMENT), CONTRADICT),
+        Example((EXAMPLE_QUESTION, _claim("1884"), EXAMPLE_DOCUMENT), SUPPORT),
+    ),
 )
-RELATION = Prompt(
+RELATION = ExamplePrompt(
     id="argrag-relation",
-    version=2,
+    version=3,
     rules="You say what two documents have to do with each other.",
     task=(
         "In what they say on the question, do the documents support each other, do they contradict each other, or is one irrelevant to the "
         f"other? Reply with one of these three words and nothing else:\n{_ONE_A_LINE}"
+    ),
+    examples=(
+        Example((EXAMPLE_QUESTION, EXAMPLE_DOCUMENT, Block("document", "Lindau has a football club.", {"number": "2"})), IRRELEVANT),
+        Example((EXAMPLE_QUESTION, EXAMPLE_DOCUMENT, Block("document", "The bridge was opened in 1890.", {"number": "2"})), CONTRADICT),
+        Example((EXAMPLE_QUESTION, EXAMPLE_DOCUMENT, Block("document", "In 1884 the bridge was opened.", {"number": "2"})), SUPPORT),
     ),
 )
 
@@ -105,7 +122,7 @@ class ArgRag(DocumentSystem):
             candidates, claims = [query.query], [[Block("claim", query.query)]]
         else:
             candidates = yield from self._candidates(query.query, blocks, counts)
-            claims = [[Block("question", query.query), Block("claim", f"The answer is: {answer}")] for answer in candidates]
+            claims = [[Block("question", query.query), _claim(answer)] for answer in candidates]
         stances = yield from self._labels(STANCE, [[*claim, block] for claim in claims for block in blocks], counts)
         if candidates and not any(stances):
             raise StepFailed(Failed(stage=STANCE.id, reason=f"none of the {len(stances)} labels of documents can be read"))

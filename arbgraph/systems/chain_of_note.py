@@ -5,22 +5,23 @@ Yu et al., Chain-of-Note: Enhancing Robustness in Retrieval-Augmented Language M
 
 from __future__ import annotations
 
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
 from arbgraph.systems.base import Ask, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem
+from arbgraph.systems.example_prompts import ONE_ANSWER, Example, ExamplePrompt
 from arbgraph.systems.forms import read_list
 from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of
 
-NOTES = Prompt(
+NOTES = ExamplePrompt(
     id="chain-of-note",
-    version=1,
+    version=2,
     rules=(
         "You answer a question from retrieved documents and take notes first. On a document that gives the answer, note the answer. On one "
         "that is related but does not give it, note what follows from it and from what you know. On any other, note that it is irrelevant."
     ),
     task=f"Write one numbered note of one sentence on every document, in order. Then answer the question from your notes. {ANSWER_FORM}",
+    examples=(Example(ONE_ANSWER.blocks, f"1. It gives the year of the opening, 1884.\n2. It is irrelevant.\n{MARK} 1884"),),
 )
 
 

@@ -9,15 +9,14 @@ from collections import Counter
 from typing import Any
 
 from arbgraph.chat.base import ChatModel
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
 from arbgraph.systems.base import Ask, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem, at_least
-from arbgraph.systems.example_prompts import EXAMPLE_QUESTION, Example, ExamplePrompt
+from arbgraph.systems.example_prompts import EXAMPLE_DOCUMENT, EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import needed_text, read_label, read_list, unreadable
 from arbgraph.systems.readings import usable_text
-from arbgraph.systems.replies import ANSWER_FORM, answer_of
+from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of
 from arbgraph.systems.standard import STANDARD
 
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
@@ -39,25 +38,44 @@ PLAN = ExamplePrompt(
     ),
 )
 
-CHECK = Prompt(
+CHECK = ExamplePrompt(
     id="verification-check",
-    version=1,
+    version=2,
     rules="You answer a question in one sentence.",
     task='Answer the question in one sentence. Where documents are given, use them. Say "unknown" when you cannot tell.',
+    examples=(Example((EXAMPLE_QUESTION, EXAMPLE_DOCUMENT), "The bridge of Lindau was opened in 1884."),),
 )
 
-COMPARE = Prompt(
+COMPARE = ExamplePrompt(
     id="verification-compare",
-    version=1,
+    version=2,
     rules="You compare a proposed answer with what a check found.",
     task=f"Is the proposed answer {CONSISTENT} or {INCONSISTENT} with the check? Reply with that one word.",
+    examples=(
+        Example(
+            (EXAMPLE_QUESTION, Block("draft", "Answer: 1950"), Block("check", "When was it opened?"), Block("finding", "In 1884.")),
+            INCONSISTENT,
+        ),
+        Example(
+            (EXAMPLE_QUESTION, Block("draft", "Answer: 1884"), Block("check", "When was it opened?"), Block("finding", "In 1884.")),
+            CONSISTENT,
+        ),
+    ),
 )
 
-REWRITE = Prompt(
+_CHECKED = Block("check", "It was opened in 1884.", {"question": "When was it opened?", "verdict": INCONSISTENT})
+
+REWRITE = ExamplePrompt(
     id="verification-rewrite",
-    version=1,
+    version=2,
     rules="You write the final answer to a question after a draft has been checked. Keep what the checks confirm and correct the rest.",
     task=f"Answer the question again, with the checks in mind. {ANSWER_FORM}",
+    examples=(
+        Example(
+            (EXAMPLE_QUESTION, Block("draft", "Answer: 1950"), _CHECKED),
+            f"{MARK} 1884",
+        ),
+    ),
 )
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
 from arbgraph.systems.base import Ask, ChatSystem, Steps, text_of
+from arbgraph.systems.example_prompts import KNOWN, NOBODY_KNOWS, ExamplePrompt
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
 
-CLOSED_BOOK = Prompt(
+CLOSED_BOOK = ExamplePrompt(
     id="closed-book",
-    version=1,
+    version=2,
     rules="You answer a question from what you know.",
     task=f"Answer the question. {ANSWER_FORM}",
+    examples=(NOBODY_KNOWS, KNOWN),
 )
 
 

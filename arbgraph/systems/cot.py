@@ -5,18 +5,19 @@ Wei et al., Chain-of-Thought Prompting Elicits Reasoning in Large Language Model
 
 from __future__ import annotations
 
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
 from arbgraph.systems.base import Ask, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem
+from arbgraph.systems.example_prompts import ONE_ANSWER, TWO_ANSWERS, ExamplePrompt
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
 
-COT = Prompt(
+COT = ExamplePrompt(
     id="cot",
-    version=1,
+    version=2,
     rules="You answer a question from retrieved documents. Use what the documents say and nothing else.",
     task=f"Think step by step about what the documents say. Write your steps in a few short sentences. {ANSWER_FORM}",
+    examples=(TWO_ANSWERS, ONE_ANSWER),
 )
 
 

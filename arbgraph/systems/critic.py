@@ -10,7 +10,6 @@ from collections.abc import Generator
 from typing import Any
 
 from arbgraph.chat.base import ChatModel
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.retrieval import DocumentIndex, excerpt
 from arbgraph.schema import Query
@@ -21,7 +20,7 @@ from arbgraph.systems.documents import about_document
 from arbgraph.systems.example_prompts import EXAMPLE_ANSWER, EXAMPLE_EVIDENCE, EXAMPLE_QUESTION, Example, ExamplePrompt
 from arbgraph.systems.forms import needed_text, read_field, same_set, unreadable
 from arbgraph.systems.readings import usable_text
-from arbgraph.systems.replies import ANSWER_FORM, answer_of, read_answers
+from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of, read_answers
 
 SEARCH, CRITIQUE = "Search", "Critique"
 
@@ -52,11 +51,12 @@ LAST = ExamplePrompt(
     examples=(Example((EXAMPLE_QUESTION, EXAMPLE_ANSWER, EXAMPLE_EVIDENCE), _EXAMPLE),),
 )
 
-IMPROVE = Prompt(
+IMPROVE = ExamplePrompt(
     id="critic-improve",
-    version=1,
+    version=2,
     rules="You answer a question with the evidence that was found. A first answer has been criticised.",
     task=f"Write the best answer, with the critique and the evidence in mind. Keep the first answer where it is right. {ANSWER_FORM}",
+    examples=(Example((EXAMPLE_QUESTION, EXAMPLE_ANSWER, EXAMPLE_EVIDENCE, Block("critique", _EXAMPLE)), f"{MARK} 1884"),),
 )
 
 

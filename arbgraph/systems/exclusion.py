@@ -9,27 +9,37 @@ from collections.abc import Sequence
 from typing import Any
 
 from arbgraph.chat.base import ChatModel, Messages
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Document, Query
 from arbgraph.systems.base import Ask, Steps, text_of
 from arbgraph.systems.closed_book import CLOSED_BOOK
 from arbgraph.systems.document_system import DocumentSystem
 from arbgraph.systems.documents import Shown
-from arbgraph.systems.replies import ANSWER_FORM, answer_of
+from arbgraph.systems.example_prompts import EXAMPLE_DOCUMENT, EXAMPLE_QUESTION, Example, ExamplePrompt
+from arbgraph.systems.replies import ANSWER_FORM, MARK, answer_of
 from arbgraph.systems.standard import STANDARD
 
 SCALE = 10
 UNKNOWN_SCORE = 5.0  # of a document whose credibility nobody gave; it is shown as unknown
 
-WEIGHED = Prompt(
+WEIGHED = ExamplePrompt(
     id="prompt-based",
-    version=1,
+    version=2,
     rules=(
         "You answer a question from retrieved documents. Each has a credibility from 0, not to be believed, to 10, surely right. Where "
         "documents disagree, believe those of higher credibility. Use what the documents say and nothing else."
     ),
     task=f"Answer the question from the documents, and weigh them by their credibility. {ANSWER_FORM}",
+    examples=(
+        Example(
+            (
+                EXAMPLE_QUESTION,
+                Block("document", "The bridge of Lindau was opened in 1950.", {"number": "1", "credibility": "2 of 10"}),
+                Block("document", EXAMPLE_DOCUMENT.text, {"number": "2", "credibility": "9 of 10"}),
+            ),
+            f"The more credible document says 1884.\n{MARK} 1884",
+        ),
+    ),
 )
 
 

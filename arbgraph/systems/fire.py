@@ -53,11 +53,12 @@ FORCE = Prompt(
     task=f"Decide from the evidence and from what you know. Reply with one of these two lines:\n{VERDICT}: true\n{VERDICT}: false",
 )
 
-REPAIR_ANSWER = Prompt(
+REPAIR_ANSWER = ExamplePrompt(
     id="fire-repair",
-    version=1,
+    version=2,
     rules="You correct an answer to a question after some of its parts were found to be false.",
     task=f"Answer the question from the evidence. Give the true answers, replace the false ones and do not repeat them. {ANSWER_FORM}",
+    examples=(Example((EXAMPLE_QUESTION, Block("answer", "1950", {"verdict": "false"}), EXAMPLE_EVIDENCE), f"{MARK} 1884"),),
 )
 
 NEXT = ExamplePrompt(

@@ -19,7 +19,7 @@ from arbgraph.retrieval import DocumentIndex
 from arbgraph.schema import Answer, Failed, Query, content_id
 from arbgraph.systems.base import Ask, Step, StepFailed, Steps
 from arbgraph.systems.document_system import DocumentSystem, at_least
-from arbgraph.systems.example_prompts import EXAMPLE_QUESTION, Example, ExamplePrompt
+from arbgraph.systems.example_prompts import EXAMPLE_QUESTION, KNOWN, ONE_DOCUMENT, Example, ExamplePrompt
 from arbgraph.systems.forms import read_field, same_set
 from arbgraph.systems.readings import normal_form, usable_answers, usable_text
 from arbgraph.systems.replies import ANSWER_FORM
@@ -40,7 +40,13 @@ FOLLOWS: dict[Kind, tuple[Kind, ...]] = {
 
 _RULES = "You answer a question in small steps. You see the steps that were taken and the documents that were found, if any."
 
-ANSWER = Prompt(id="mcts-answer", version=1, rules=_RULES, task=f"Answer the question now. {ANSWER_FORM}")
+ANSWER = ExamplePrompt(
+    id="mcts-answer",
+    version=2,
+    rules=_RULES,
+    task=f"Answer the question now. {ANSWER_FORM}",
+    examples=(KNOWN, ONE_DOCUMENT),
+)
 THOUGHT = Prompt(id="mcts-thought", version=1, rules=_RULES, task="Write the next step of thought in one sentence. Do not answer yet.")
 SUBQUESTION = ExamplePrompt(
     id="mcts-subquestion",

@@ -17,6 +17,7 @@ from arbgraph.schema import Answer, Document, Failed, Query
 from arbgraph.systems.base import Ask, Score, StepFailed, Steps, scores_of, text_of
 from arbgraph.systems.closed_book import CLOSED_BOOK
 from arbgraph.systems.document_system import DocumentSystem
+from arbgraph.systems.example_prompts import NOT_IN_DOCUMENT, ONE_DOCUMENT, ExamplePrompt
 from arbgraph.systems.forms import same_set
 from arbgraph.systems.readings import listed, show_each, usable_answers, usable_text
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
@@ -36,11 +37,12 @@ NEED = Prompt(
     rules="You decide whether documents are needed to answer a question.",
     task="Would looking up documents help to answer the question? Reply with one word: yes or no.",
 )
-PASSAGE = Prompt(
+PASSAGE = ExamplePrompt(
     id="self-rag-answer",
-    version=1,
+    version=2,
     rules="You answer a question from one document. Use what the document says and nothing else.",
     task=f"Answer the question from the document. {ANSWER_FORM}",
+    examples=(NOT_IN_DOCUMENT, ONE_DOCUMENT),
 )
 RELEVANCE = Prompt(
     id="self-rag-relevance",
