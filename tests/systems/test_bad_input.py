@@ -17,8 +17,8 @@ from arbgraph.schema import Answer, Document, Failed, Query
 from arbgraph.systems import System, open_system, systems
 from tests.chat.tiny import save_tiny
 
-# ArbGraph reads every input with its own models.
-NAMES = [pytest.param(name, marks=pytest.mark.slow) if name == "arbgraph" else name for name in systems()]
+# Systems that ask nobody read every input with models of their own.
+NAMES = [name if "chat" in info.needs else pytest.param(name, marks=pytest.mark.slow) for name, info in systems().items()]
 ASKING = [name for name, info in systems().items() if "chat" in info.needs]
 
 ANSWER, UNKNOWN, ARABIC = "Answer: Weber", "Answer: unknown", "الجواب هو\nAnswer: القاهرة"
