@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import lightning as L
 import torch
@@ -37,6 +37,8 @@ class ArbitratorModule(L.LightningModule):
         context_tokens: tokens of the evidence of both sides together, in training and in use.
         lora: rank, alpha, dropout and targets; `auto` takes every linear layer but the output embedding.
         first_layer: adapt the layers from this one on; the layers below need no backward pass.
+        orders: `both` puts the loss on the average of both orders, which is what is used, so that a preference for a position costs nothing
+            and teaches nothing; `random` reads each record in one order, drawn anew every epoch, at half the price.
         share_beginning: read the common beginning of a batch once.
         lr: peak learning rate. weight_decay: of all adapter matrices. warmup: share of the steps that warm up, then linear decay to 0.
         label_smoothing: mass spread over the three options.
@@ -52,6 +54,7 @@ class ArbitratorModule(L.LightningModule):
         context_tokens: int = 300,
         lora: LoraSettings | None = None,
         first_layer: int = 0,
+        orders: Literal["both", "random"] = "both",
         share_beginning: bool = True,
         lr: float = 1e-3,
         weight_decay: float = 0.0,
@@ -63,6 +66,7 @@ class ArbitratorModule(L.LightningModule):
         self.strict_loading = False  # the base's frozen weights are not in a training checkpoint; `on_load_checkpoint` checks the rest
         self.settings = {"lr": lr, "weight_decay": weight_decay, "warmup": warmup, "label_smoothing": label_smoothing}
         self.output, self.context_tokens, self.share_beginning, self.in_half = output, context_tokens, share_beginning, half
+        self.orders = orders
         self.parent: Checkpoint | None = None
         self.calibration = VerdictCalibration()
         if init_from is not None:
@@ -154,6 +158,9 @@ class ArbitratorModule(L.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         log_p, read = self(batch), batch["read"]
+        if self.orders == "both":
+            first, second = log_p.chunk(2)
+            log_p = ((first + second[:, [1, 0, 2]]) / 2).log_softmax(-1)
         losses = nn.functional.nll_loss(log_p, batch["outcome"], reduction="none")
         smoothing = self.settings["label_smoothing"]
         losses = (1 - smoothing) * losses - smoothing * log_p.mean(-1)

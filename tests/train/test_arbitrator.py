@@ -226,13 +226,13 @@ def test_reading_the_common_beginning_once_changes_neither_scores_nor_gradients(
 
 def test_a_batch_pads_on_the_left_behind_what_is_shared() -> None:
     beginning = list(range(100, 120))
-    items = [{"ids": [*beginning, *rest], "outcome": 0, "row": 0, "read": True} for rest in ([1, 2, 3], [1, 4])]
+    items = [{"ids": [[*beginning, *rest]], "outcome": 0, "row": 0, "read": True} for rest in ([1, 2, 3], [1, 4])]
     batch = VerdictCollator(pad=9)(items)
     assert batch["shared"].tolist() == [*beginning, 1]
     assert batch["ids"].tolist() == [[2, 3], [9, 4]]
     assert batch["mask"].tolist() == [[1, 1], [0, 1]]
     # A prompt that is the beginning of another keeps its last token, where the reply is read.
-    assert VerdictCollator(9)([{**items[0], "ids": beginning}, items[0]])["ids"].tolist() == [[9, 9, 9, 119], [119, 1, 2, 3]]
+    assert VerdictCollator(9)([{**items[0], "ids": [beginning]}, items[0]])["ids"].tolist() == [[9, 9, 9, 119], [119, 1, 2, 3]]
     assert VerdictCollator(9)(items[:1])["shared"].tolist() == []
 
 
@@ -241,8 +241,10 @@ def test_swapping_an_item_exchanges_the_claims_and_the_outcome(chat: Transformer
     dataset = VerdictDataset(RECORDS[:3], encoder)
     for row, (plain, turned) in enumerate([(0, 1), (1, 0), (2, 2)]):
         assert (dataset[(row, False)]["outcome"], dataset[(row, True)]["outcome"]) == (plain, turned)
-        assert dataset[(row + 3, False)]["ids"] == dataset[(row, True)]["ids"] == encoder(RECORDS[row].swapped(), False)
+        assert dataset[(row + 3, False)]["ids"] == dataset[(row, True)]["ids"] == [encoder(RECORDS[row].swapped(), False)]
     assert dataset[(0, None)]["read"] is False
+    paired = VerdictDataset(RECORDS[:3], encoder, paired=True)
+    assert paired[(0, True)]["ids"] == [*dataset[(0, True)]["ids"], *dataset[(0, False)]["ids"]]
 
 
 def test_the_prompt_is_the_one_that_the_arbitrator_asks(chat: TransformersChat) -> None:

@@ -76,11 +76,11 @@ class PromptEncoder:
 class VerdictDataset(Dataset[dict[str, Any]]):
     """Items are addressed by `(row, swapped)`; `(row, None)` is a filler, for a process without a record of its own in a batch.
 
-    With `both_orders`, rows from N on are the records in the other order.
+    Rows from N on are the records in the other order. With `paired`, an item brings the prompt of either order.
     """
 
-    def __init__(self, records: Sequence[ArbitrationRecord], encoder: PromptEncoder) -> None:
-        self.records, self.encoder = records, encoder
+    def __init__(self, records: Sequence[ArbitrationRecord], encoder: PromptEncoder, *, paired: bool = False) -> None:
+        self.records, self.encoder, self.paired = records, encoder, paired
         self.outcomes = outcomes(records).tolist()
 
     def __len__(self) -> int:
@@ -91,8 +91,9 @@ class VerdictDataset(Dataset[dict[str, Any]]):
         other, record = divmod(row, len(self.records))
         turned = bool(swapped) != bool(other)
         outcome = self.outcomes[record]
+        orders = (turned, not turned) if self.paired else (turned,)
         return {
-            "ids": self.encoder(self.records[record], turned),
+            "ids": [self.encoder(self.records[record], order) for order in orders],
             "outcome": 1 - outcome if turned and outcome < 2 else outcome,
             "row": row,
             "read": swapped is not None,
@@ -100,13 +101,16 @@ class VerdictDataset(Dataset[dict[str, Any]]):
 
 
 class VerdictCollator:
-    """Items -> `shared [P]`, `ids [B, L]` and `mask [B, L]` (left-padded, behind the shared beginning), `outcome`, `row`, `read` `[B]`."""
+    """Items -> `shared [P]`, `ids` and `mask` `[B, L]` (left-padded, behind the shared beginning), `outcome`, `row`, `read` `[B]`.
+
+    Of paired items, `ids` and `mask` are `[2B, L]`: all prompts in the first order, then all in the other.
+    """
 
     def __init__(self, pad: int) -> None:
         self.pad = pad
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Tensor]:
-        sequences = [item["ids"] for item in items]
+        sequences = [item["ids"][order] for order in range(len(items[0]["ids"])) for item in items]
         common = _common_beginning(sequences)
         rest = [ids[common:] for ids in sequences]
         longest = max(map(len, rest))
@@ -210,7 +214,8 @@ class VerdictData(L.LightningDataModule):
             rank=trainer.global_rank,
             processes=trainer.world_size,
         )
-        return self._loader(self.mix.records, sampler)
+        module: Any = trainer.lightning_module
+        return self._loader(self.mix.records, sampler, paired=module.orders == "both")
 
     def val_dataloader(self) -> DataLoader:
         return self._both_orders(self.dev_records)
@@ -227,7 +232,7 @@ class VerdictData(L.LightningDataModule):
         ]
         return self._loader(records, batches)
 
-    def _loader(self, records: Sequence[ArbitrationRecord], batches: Any) -> DataLoader:
+    def _loader(self, records: Sequence[ArbitrationRecord], batches: Any, *, paired: bool = False) -> DataLoader:
         collate: Any = VerdictCollator(self.encoder.chat.tokenizer.pad_token_id)
-        dataset: Any = VerdictDataset(records, self.encoder)
+        dataset: Any = VerdictDataset(records, self.encoder, paired=paired)
         return quiet_loader(dataset, batches, collate)
