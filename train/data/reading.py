@@ -7,7 +7,7 @@ import random
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def framed(reading: Reading, rng: random.Random) -> Reading:
     return Reading(reading.question, f"{before}{reading.passage}{after}", spans, reading.source)
 
 
-def made_by_rule(paths: Sequence[str], seed: int, limit: int) -> list[Reading]:
+def made_by_rule(paths: Sequence[str], seed: int, limit: int, kept: Mapping[str, float] = KEPT) -> list[Reading]:
     """At most `limit` questions of `train.data.synthetic_questions` with their passages: most answered, some asked of a text without the
     answer. Which ones depends on the seed."""
     records = [record for path in paths for record in read_rows(Path(path))]
@@ -102,7 +102,7 @@ def made_by_rule(paths: Sequence[str], seed: int, limit: int) -> list[Reading]:
         for word in sorted(set(plain_title(record["title"]).lower().split())):
             by_word[word].append(number)
     rng = random.Random(seed)
-    asked = [(record, one) for record in records for one in record["questions"] if rng.random() < KEPT[one["style"]]]
+    asked = [(record, one) for record in records for one in record["questions"] if rng.random() < kept[one["style"]]]
     rng.shuffle(asked)
     made: list[Reading] = []
     for record, one in asked:
@@ -154,11 +154,13 @@ def _elsewhere(
 
 
 class Order(Sampler[list[int]]):
-    """Batches of similar length, questions made by rule mostly first and question sets mostly last; one plan for a seed."""
+    """Batches of similar length, questions made by rule mostly first and question sets mostly last, or `mixed`; one plan for a seed."""
 
-    def __init__(self, lengths: Sequence[int], ruled: Sequence[bool], *, batch_size: int, seed: int, block: int = 24) -> None:
+    def __init__(
+        self, lengths: Sequence[int], ruled: Sequence[bool], *, batch_size: int, seed: int, block: int = 24, mixed: bool = False
+    ) -> None:
         rng = random.Random(seed)
-        keys = [1 - math.sqrt(rng.random()) if rule else math.sqrt(rng.random()) for rule in ruled]
+        keys = [rng.random() if mixed else 1 - math.sqrt(rng.random()) if rule else math.sqrt(rng.random()) for rule in ruled]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         self.batches: list[list[int]] = []
         for start in range(0, len(order), block * batch_size):
@@ -219,6 +221,8 @@ class ReaderData(L.LightningDataModule):
         root: folder of the question sets.
         synthetic: files of `train.data.synthetic_questions`.
         synthetic_examples: at most this many of their questions.
+        kept: share of the questions made by rule that takes part, by form (attribute, inverted, subject, fragment).
+        mixed: question sets and questions made by rule in any order, in place of the latter first.
         records: readings of invented pages (`train.data.records`).
         copies: how often every reading of the question sets is seen, each time cropped anew; below 1, a share of them.
         dev_cap: at most this many dev readings a set.
@@ -233,6 +237,8 @@ class ReaderData(L.LightningDataModule):
         root: str = "data",
         synthetic: list[str] | None = None,
         synthetic_examples: int = 60000,
+        kept: dict[str, float] | None = None,
+        mixed: bool = False,
         records: int = 12000,
         copies: float = 2.0,
         dev_cap: int = 60,
@@ -246,7 +252,7 @@ class ReaderData(L.LightningDataModule):
     ) -> None:
         super().__init__()
         self.root, self.synthetic, self.synthetic_examples = root, synthetic or [], synthetic_examples
-        self.records, self.copies = records, copies
+        self.records, self.copies, self.kept, self.mixed = records, copies, {**KEPT, **(kept or {})}, mixed
         self.dev_cap, self.ramdocs, self.batch_size, self.seed = dev_cap, ramdocs, batch_size, seed
         tokenizer = load_tokenizer(resolve_model(base, offline=offline))
         self.collator = ReaderCollator(ReaderTokenizer(tokenizer, max_tokens=max_tokens), width)
@@ -278,7 +284,7 @@ class ReaderData(L.LightningDataModule):
             self.counts.append(
                 {"set": name, "licence": licences[name], "answered": answered, "none": len(some) - answered, "lost": lost[name]}
             )
-        ruled = made_by_rule(self.synthetic, self.seed, self.synthetic_examples) + record_readings(self.records, self.seed)
+        ruled = made_by_rule(self.synthetic, self.seed, self.synthetic_examples, self.kept) + record_readings(self.records, self.seed)
         for source in sorted({one.source for one in ruled}):
             some = [one for one in ruled if one.source == source]
             answered = sum(bool(one.spans) for one in some)
@@ -295,7 +301,7 @@ class ReaderData(L.LightningDataModule):
     def train_dataloader(self) -> DataLoader[Any]:
         lengths = [len(one.question) + len(one.passage) for one in self.train_rows]
         ruled = [one.source.startswith("made by rule") for one in self.train_rows]
-        order = Order(lengths, ruled, batch_size=self.batch_size, seed=self.seed)
+        order = Order(lengths, ruled, batch_size=self.batch_size, seed=self.seed, mixed=self.mixed)
         return DataLoader(self.train_rows, batch_sampler=order, collate_fn=self.collator)  # pyright: ignore[reportArgumentType]
 
     def val_dataloader(self) -> DataLoader[Any]:
