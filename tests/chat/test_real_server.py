@@ -81,6 +81,10 @@ def plain_folder(name: str, folder: Path) -> Path:
         chat = TransformersChat(name, device="cpu")
     except ModelNotFoundError as error:
         pytest.skip(str(error))
+    # A dequantised model still says that it is quantised, and would refuse to be saved.
+    chat.model.hf_quantizer = None
+    if hasattr(chat.model.config, "quantization_config"):
+        del chat.model.config.quantization_config
     chat.model.save_pretrained(folder)
     chat.tokenizer.save_pretrained(folder)
     return folder
