@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from arbgraph.systems.base import System
 
-Need = Literal["chat", "option scores", "white box", "verifier", "encoder", "reader", "credibility", "retrieval"]
+Need = Literal["chat", "option scores", "white box", "verifier", "encoder", "reader", "credibility"]
 
 
 class UnknownSystemError(LookupError):

@@ -21,7 +21,7 @@ ANSWER_FORM = (
 )
 
 SHORT_REPLY_WORDS = 12  # a reply of one line and at most so many words is an answer without a mark
-_MARK = re.compile(r"(?:^|\n)[\s*_#>]*(?:final\s+)?answers?[*_\s]*:[*_]*", re.IGNORECASE)
+_MARK = re.compile(r"(?:^|\n|(?<=[.!?])\s)[\s*_#>]*(?:final\s+)?answers?[*_\s]*:[*_]*", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
 _UNKNOWN = re.compile(
     r"^(?:unknown|none|no answer|not (?:given|stated|mentioned|available|enough information)|n/?a|i do(?:n't| not) know)$"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from arbgraph.chat.base import ChatModel
-from arbgraph.chat.prompts import Prompt
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
 from arbgraph.systems.base import Ask, ChatSystem, Steps, text_of
 from arbgraph.systems.documents import show_documents
+from arbgraph.systems.example_prompts import ONE_ANSWER, TWO_ANSWERS, ExamplePrompt
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
 
-STANDARD = Prompt(
+STANDARD = ExamplePrompt(
     id="standard",
-    version=1,
+    version=2,
     rules="You answer a question from retrieved documents. Use what the documents say and nothing else.",
     task=f"Answer the question from the documents. {ANSWER_FORM}",
+    examples=(TWO_ANSWERS, ONE_ANSWER),
 )
 
 
