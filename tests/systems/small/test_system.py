@@ -1,0 +1,127 @@
+"""The whole system on small cases that are worked by hand; the reader is told what stands where, and the weights are simple."""
+
+import itertools
+
+import pytest
+
+from arbgraph.schema import Answer
+from arbgraph.systems.small.system import ArbGraphSmall
+from arbgraph.systems.small.voting import AllAnswersSmall, MajoritySmall
+from tests.systems.small.given import TellingReader, query, weights
+
+DRAMA = "Manic (2001 film) Manic is a 2001 American drama film directed by Jordan Melamed and written by Michael Bacall and Blayne Weaver."
+COMEDY = DRAMA.replace("drama", "comedy")
+DOCUMENTARY = "Manic (2017 film) Manic is a Canadian documentary about the family of its director Kalina Bertin, seen on many screens."
+REVIEW = "A hard drama about young patients, wrote the Tribune when it came out; the two leads carry every scene of it."
+NOISE = "Privacy policy and terms of use apply to all pages of this site. Contact us for help."
+QUESTION = "What is the genre of the film Manic?"
+
+
+def ask(*texts, question=QUESTION, system=ArbGraphSmall, **options):
+    reader = TellingReader("drama", "comedy", "documentary")
+    if system is ArbGraphSmall:
+        options = {"weights": weights(), **options}
+    [answer] = system(reader=reader, **options).answer([query(question, *texts)])
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_one_answer_for_each_namesake_and_the_altered_copy_loses():
+    """The copy of the drama text says comedy; a review of another source says drama: two sources against one."""
+    answer = ask(DRAMA, COMEDY, DOCUMENTARY, REVIEW)
+    assert set(answer.short_answers) == {"drama", "documentary"}
+    [comedy] = [claim for claim in answer.trace["claims"] if claim["answer"] == "comedy"]
+    assert not comedy["accepted"] and comedy["credibility"] < comedy["prior"]
+    assert answer.usage["sources"] == 3 and answer.usage["contradictions"] == 1
+
+
+def test_answers_of_two_entities_do_not_contradict_each_other():
+    answer = ask(DRAMA, DOCUMENTARY)
+    assert set(answer.short_answers) == {"drama", "documentary"} and answer.usage["contradictions"] == 0
+
+
+def test_copies_of_a_wrong_document_change_nothing():
+    """Credibility as well as the answers: a copy is no evidence."""
+    once = ask(DRAMA, COMEDY, DOCUMENTARY, REVIEW)
+    for copies in (2, 9):
+        many = ask(DRAMA, *[COMEDY + " " * n for n in range(copies)], DOCUMENTARY, REVIEW)
+        assert set(many.short_answers) == set(once.short_answers)
+        before, after = ({c["answer"]: (c["prior"], c["credibility"]) for c in a.trace["claims"]} for a in (once, many))
+        assert before == after
+
+
+def test_the_order_of_documents_does_not_matter():
+    texts = (DRAMA, COMEDY, DOCUMENTARY, REVIEW)
+    results = set()
+    for order in itertools.permutations(texts):
+        answer = ask(*order)
+        results.add((answer.short_answers, tuple((c["answer"], c["credibility"]) for c in answer.trace["claims"])))
+    assert len(results) == 1
+
+
+def test_a_question_is_answered_alike_alone_and_in_a_batch():
+    system = ArbGraphSmall(reader=TellingReader("drama", "comedy", "documentary"), weights=weights())
+    queries = [query(QUESTION, DRAMA, COMEDY, REVIEW), query(QUESTION, DOCUMENTARY), query(QUESTION, NOISE)]
+    together = system.answer(queries)
+    assert together == [system.answer([one])[0] for one in queries]
+
+
+def test_a_round_number_loses_against_the_exact_one():
+    """One source, two versions: nothing but the made-up look of 5,000 tells."""
+    town = "Cuba, Illinois Cuba is a city in Fulton County, Illinois, United States. The population was {} at the 2010 census, says the bureau."
+    system = ArbGraphSmall(reader=TellingReader("1,294", "5,000"), weights=weights())
+    [answer] = system.answer([query("What is the population of Cuba?", town.format("1,294"), town.format("5,000"))])
+    assert answer.short_answers == ("1,294",)
+
+
+@pytest.mark.parametrize("texts", [(), (NOISE,), (NOISE, NOISE + " Good.")])
+def test_without_an_answer_it_abstains(texts):
+    answer = ask(*texts)
+    assert answer.abstained and answer.short_answers == () and answer.text == "unknown"
+
+
+def test_one_document_is_believed():
+    assert ask(DRAMA).short_answers == ("drama",)
+
+
+def test_all_lying_documents_of_one_source_are_one_claim():
+    """Nothing speaks against them, so the system cannot know; their number adds nothing."""
+    alone, many = ask(COMEDY), ask(*[COMEDY + "\n" * n for n in range(5)])
+    assert alone.short_answers == many.short_answers == ("comedy",)
+    assert alone.trace["claims"][0]["credibility"] == many.trace["claims"][0]["credibility"]
+
+
+def test_forty_documents_and_other_languages_and_broken_text():
+    texts = [f"{DRAMA} Seen in town {n}, a place with its own cinema and school number {n}." for n in range(36)]
+    odd = ["Фильм снят в Канаде.", "映画は2001年に公開された。", "\x00 � <html>", "drama " * 400]
+    assert "drama" in ask(*texts, *odd).short_answers
+
+
+def test_the_empty_question_is_no_error():
+    assert isinstance(ask(DRAMA, question=""), Answer)
+
+
+def test_what_was_read_is_kept_in_a_file(tmp_path):
+    reader, cache = TellingReader("drama"), tmp_path / "cache.jsonl"
+    first = ArbGraphSmall(reader=reader, weights=weights(), cache=cache).answer([query(QUESTION, DRAMA, REVIEW)])
+    assert reader.read_passages == 2
+    again = ArbGraphSmall(reader=reader, weights=weights(), cache=cache)
+    assert again.answer([query(QUESTION, DRAMA, REVIEW)]) == first and reader.read_passages == 2
+    assert again.reading.reused == 2 and again.reading.read_anew == 0
+
+
+def test_a_broken_cache_names_its_line(tmp_path):
+    cache = tmp_path / "cache.jsonl"
+    cache.write_text('{"key": "a"}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"cache\.jsonl:1: not a reading"):
+        ArbGraphSmall(reader=TellingReader(), weights=weights(), cache=cache)
+
+
+def test_majority_and_all_answers_count_every_document():
+    texts = (DRAMA, COMEDY, COMEDY + " Really.", DOCUMENTARY, NOISE)
+    assert ask(*texts, system=MajoritySmall).short_answers == ("comedy",)
+    assert set(ask(*texts, system=AllAnswersSmall).short_answers) == {"drama", "comedy", "documentary"}
+    assert set(ask(DRAMA, COMEDY, system=MajoritySmall).short_answers) == {"drama", "comedy"}
+    assert ask(NOISE, system=MajoritySmall).abstained
+    with pytest.raises(ValueError, match="theta is 0"):
+        MajoritySmall(reader=TellingReader(), theta=0)
