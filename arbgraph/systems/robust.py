@@ -5,7 +5,6 @@ Xiang et al., Certifiably Robust RAG against Retrieval Corruption, 2024.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -17,15 +16,17 @@ from arbgraph.models import load_spacy
 from arbgraph.schema import Failed, Query
 from arbgraph.systems.base import Ask, StepFailed, Steps, text_of
 from arbgraph.systems.document_system import DocumentSystem
+from arbgraph.systems.examples import EVIDENCE_FORM, after_examples, examples_of_one_document
 from arbgraph.systems.readings import listed, normal_form, show_each, usable_text
-from arbgraph.systems.replies import ANSWER_FORM, MARK, UNKNOWN, answer_of, read_answers
+from arbgraph.systems.replies import ANSWER_FORM, UNKNOWN, answer_of, read_answers
 
 ISOLATED = Prompt(
     id="robust-isolated",
     version=1,
     rules="You answer a question from one document. Use what the document says and nothing else.",
-    task=f'Answer the question from the document in one short sentence. If the document does not give it, write "{MARK} {UNKNOWN}".',
+    task=f"Answer the question from the document. {EVIDENCE_FORM}",
 )
+EXAMPLES = examples_of_one_document(ISOLATED)
 
 FROM_KEYWORDS = Prompt(
     id="robust-keywords",
@@ -35,7 +36,6 @@ FROM_KEYWORDS = Prompt(
 )
 
 _CONTENT = frozenset({"NOUN", "PROPN", "NUM", "ADJ", "VERB", "ADV", "X", "SYM"})
-_LEAD = re.compile(rf"\s*{MARK}", re.IGNORECASE)
 
 
 class RobustRAG(DocumentSystem):
@@ -72,14 +72,14 @@ class RobustRAG(DocumentSystem):
     def solve(self, query: Query) -> Steps:
         shown, counts = show_each(query.documents, self.document_tokens, self.chat.count_tokens)
         question = Block("question", query.query)
-        replies = yield [Ask(ISOLATED.messages([question, block]), self.step_tokens) for _, block in shown]
+        replies = yield [Ask(after_examples(ISOLATED.messages([question, block]), EXAMPLES), self.step_tokens) for _, block in shown]
         texts = [usable_text(reply, counts) for reply in replies]
         if texts and all(text is None for text in texts):
             reason = f"none of the {len(texts)} documents got a usable reply"
             raise StepFailed(Failed(stage=self.name, reason=reason, raw=replies[0].text[:2000]))
         spoken = [text for text in texts if text is not None and not _abstains(text)]
         counts["replies_unknown"] += sum(text is not None for text in texts) - len(spoken)
-        votes = Counter(keyword for text in spoken for keyword in keywords(self._parse(_LEAD.sub("", text))))
+        votes = Counter(keyword for text in spoken for keyword in keywords(self._parse(_said(text))))
         # With one answer, alpha * n is below one: every keyword of it stays, as in the source.
         least = min(self.beta, self.alpha * len(spoken))
         kept = sorted((keyword for keyword in votes if votes[keyword] >= least), key=lambda keyword: (-votes[keyword], keyword))
@@ -95,6 +95,11 @@ class RobustRAG(DocumentSystem):
 def _abstains(text: str) -> bool:
     """Whether a reply says that its document gives no answer."""
     return read_answers(text) == () or normal_form(text).startswith((UNKNOWN, "document does not", "i do not know", "i dont know"))
+
+
+def _said(text: str) -> str:
+    """The answers of a reply, or all of it where they cannot be told: the sentence before them has words that all replies share."""
+    return "; ".join(read_answers(text) or [text])
 
 
 def keywords(tokens: Iterable[Any]) -> set[str]:

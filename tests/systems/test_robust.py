@@ -45,6 +45,12 @@ def test_beta_bounds_the_threshold():
     assert list(answer.trace["keywords"]) == ["linz"]
 
 
+def test_keywords_come_from_the_answer_and_not_from_the_sentence_before_it():
+    answer, _ = robust(["The document says that it lies in Austria.\nAnswer: Linz", "It is clear.\nAnswer: Linz; Bern"])
+    assert isinstance(answer, Answer)
+    assert answer.trace["keywords"] == {"linz": 2, "bern": 1}  # the threshold is 0.6
+
+
 def test_one_answer_keeps_its_keywords():
     answer, _ = robust(["Linz."])
     assert isinstance(answer, Answer)
