@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from arbgraph.chat.base import ChatModel
 from arbgraph.chat.quoting import Block
 from arbgraph.schema import Query
-from arbgraph.systems.base import Ask, ChatSystem, Steps, text_of
-from arbgraph.systems.documents import show_documents
+from arbgraph.systems.base import Ask, Steps, text_of
+from arbgraph.systems.document_system import DocumentSystem
 from arbgraph.systems.example_prompts import ONE_ANSWER, TWO_ANSWERS, ExamplePrompt
 from arbgraph.systems.replies import ANSWER_FORM, answer_of
 
@@ -19,24 +18,16 @@ STANDARD = ExamplePrompt(
 )
 
 
-class StandardRAG(ChatSystem):
+class StandardRAG(DocumentSystem):
     """One call: the question, the documents one after the other, and the request for every right answer.
 
-    Args:
-        chat: the model. document_tokens: tokens of all documents together; longer ones are cut, and counted. max_tokens: of the reply.
+    Args: `DocumentSystem`.
     """
 
     name = "standard"
-
-    def __init__(self, chat: ChatModel, *, document_tokens: int = 4000, max_tokens: int = 256) -> None:
-        super().__init__(chat, max_tokens=max_tokens)
-        self.document_tokens = document_tokens
-
-    def describe(self) -> dict:
-        return {**super().describe(), "document_tokens": self.document_tokens, "prompts": [STANDARD.name]}
+    prompts = (STANDARD,)
 
     def solve(self, query: Query) -> Steps:
-        shown = show_documents(query.documents, self.document_tokens, self.chat.count_tokens)
-        messages = STANDARD.messages([Block("question", query.query), *shown.blocks])
-        [reply] = yield [Ask(messages, self.max_tokens)]
+        shown = self.show(query.documents)
+        [reply] = yield [Ask(STANDARD.messages([Block("question", query.query), *shown.blocks]), self.max_tokens)]
         return answer_of(text_of(reply), self.name, usage=shown.usage)
