@@ -18,6 +18,7 @@ from jsonargparse import auto_cli
 from arbgraph.checkpoint import CARD, METRICS, CheckpointError
 from arbgraph.models import ModelNotFoundError
 from arbgraph.reader import Reader
+from arbgraph.reader.reader import Precision
 from arbgraph.reader.readings import QuestionFileError, Reading, ramdocs, readings
 from arbgraph.schema import content_id
 from eval.card import set_section, table
@@ -42,6 +43,7 @@ def evaluate_reader(
     json: str | None = None,
     record: bool = False,
     device: str | None = None,
+    precision: Precision = "fp32",
 ) -> None:
     """Reads the sets and shows a table.
 
@@ -54,8 +56,9 @@ def evaluate_reader(
         json: file to write the numbers to.
         record: write them into the checkpoint's card and metrics.
         device: a torch device; null takes CUDA where there is one.
+        precision: fp32 or bf16.
     """
-    reader = Reader.load(checkpoint, device=device)
+    reader = Reader.load(checkpoint, device=device, precision=precision)
     found, lost = readings(data, part)
     sets = {name: rows for name, rows in found.items() if rows}
     if ramdocs_part != "none":
@@ -75,6 +78,7 @@ def evaluate_reader(
         "checkpoint": checkpoint,
         "part": part,
         "limit": limit,
+        "precision": precision,
         "passages_per_second": rate,
     }
     _show(results, f"{checkpoint}: {part} parts, {rate:.0f} passages/s")
@@ -108,7 +112,7 @@ def _record(reader: Reader, report: Mapping[str, Any]) -> None:
     limit = f"at most {report['limit']} readings a set" if report["limit"] else "all readings"
     lines = [
         f"{report['date']}, {report['hardware']}, {limit}; `python -m eval.reader --checkpoint {reader.checkpoint.path.name} --data DATA "
-        f"--part {report['part']}`.",
+        f"--part {report['part']} --precision {report['precision']}`.",
         "",
         *table(("set", *COLUMNS), [[name, *(_text(one.get(key)) for key in COLUMNS)] for name, one in report["sets"].items()]),
     ]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from arbgraph.reader.tokens import ReaderTokenizer, Window
 from arbgraph.verifier.backbone import load_backbone, load_config, load_tokenizer
 
 KIND = "Reader"
+Precision = Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class Reader:
         calibration: of the scores.
         batch_size: windows per forward pass.
         device: a torch device; None takes CUDA where there is one.
+        precision: bf16 is two to three times as fast on hardware that multiplies in it, and moves probabilities by about 0.01.
+        checkpoint: that the network was loaded from.
     """
 
     def __init__(
@@ -95,19 +98,31 @@ class Reader:
         *,
         batch_size: int = 32,
         device: str | None = None,
+        precision: Precision = "fp32",
         checkpoint: Checkpoint | None = None,
     ) -> None:
+        if precision not in ("fp32", "bf16"):
+            raise ValueError(f"precision {precision!r}; choose fp32 or bf16")
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
         self.calibration, self.batch_size, self.checkpoint = calibration or ReaderCalibration(), batch_size, checkpoint
+        self.precision = precision
 
     @classmethod
-    def load(cls, name: str | Path = "reader-minilm", *, batch_size: int = 32, device: str | None = None, offline: bool = True) -> Reader:
+    def load(
+        cls,
+        name: str | Path = "reader-minilm",
+        *,
+        batch_size: int = 32,
+        device: str | None = None,
+        precision: Precision = "fp32",
+        offline: bool = True,
+    ) -> Reader:
         """The reader of a checkpoint folder, or of a shipped one by name. Raises CheckpointError on one that is missing or damaged."""
         checkpoint = load_checkpoint(name, kind=KIND)
         model, tokenizer = load_reader(checkpoint, offline=offline)
         calibration = ReaderCalibration(**(checkpoint.config.calibration or {}))
-        return cls(model, tokenizer, calibration, batch_size=batch_size, device=device, checkpoint=checkpoint)
+        return cls(model, tokenizer, calibration, batch_size=batch_size, device=device, precision=precision, checkpoint=checkpoint)
 
     def read(self, questions: Sequence[str], passages: Sequence[str], *, n_best: int = 5) -> list[Answers]:
         """Reads each passage with the question at the same place.
@@ -139,7 +154,8 @@ class Reader:
     def _scored(self, windows: list[Window], *, keep: int) -> Iterator[tuple[int, dict[tuple[int, int], float], float]]:
         """Per window: its row, the log odds of its likeliest spans by character offsets, and the log mass of the others."""
         batch = {name: tensor.to(self.device) for name, tensor in self.tokenizer.batch(windows).items()}
-        spans, none = self.model(batch)
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
+            spans, none = self.model(batch)
         spans, none = spans.float().cpu(), none.float().cpu()
         odds = log_odds(spans, none, self.calibration).flatten(1)
         values, places = odds.topk(min(keep, odds.shape[1]), dim=1)
@@ -191,6 +207,9 @@ def load_reader(checkpoint: Checkpoint, *, offline: bool = True, trainable: bool
         encoder.load_state_dict(whole)
     elif ADAPTER_CONFIG in checkpoint.config.files:
         encoder = checkpoint.adapt(encoder, trainable=trainable)
+        if not trainable:
+            # One matrix in place of three: the same numbers but for rounding, in less time.
+            encoder = encoder.merge_and_unload()  # pyright: ignore[reportCallIssue]
     settings: dict[str, Any] = checkpoint.config.settings
     try:
         head = SpanHead(config.hidden_size, width=settings["width"], rank=settings["rank"], dropout=settings["dropout"])

@@ -116,6 +116,14 @@ def test_a_saved_reader_reads_alike(saved, reader: Reader, tmp_path) -> None:
         Reader.load(copy)
 
 
+def test_bf16_reads_nearly_alike(saved, reader: Reader) -> None:
+    fast = Reader.load(saved, device="cpu", precision="bf16").read(QUESTIONS, PASSAGES)
+    for one, other in zip(reader.read(QUESTIONS, PASSAGES), fast, strict=True):
+        assert other.no_answer == pytest.approx(one.no_answer, abs=0.05)
+    with pytest.raises(ValueError, match="choose fp32 or bf16"):
+        Reader.load(saved, precision="int8")  # pyright: ignore[reportArgumentType]
+
+
 def test_calibration_divides_and_shifts() -> None:
     odds = log_odds(torch.tensor([[[4.0]]]), torch.tensor([1.0]), ReaderCalibration(temperature=2.0, bias=0.5))
     assert odds.item() == pytest.approx(1.0)

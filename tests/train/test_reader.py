@@ -9,7 +9,9 @@ import pytest
 import torch
 from lightning.pytorch.cli import LightningArgumentParser
 
-from arbgraph.reader import Reader
+from arbgraph.checkpoint import load_checkpoint
+from arbgraph.reader import KIND, Reader
+from arbgraph.reader.reader import load_reader
 from arbgraph.reader.readings import Reading, find_spans
 from tests.reader.sets import question_sets
 from train.data.reading import ReaderData
@@ -101,6 +103,11 @@ def test_training_writes_a_reader_that_reads(tmp_path) -> None:
     answers = reader.read(["When was tower 1 built?"], ["Tower 1 was built in 1889."])[0]
     assert len(answers)
     assert math.isfinite(answers.no_answer)
+    apart, tokenizer = load_reader(load_checkpoint(out, kind=KIND), trainable=True)
+    batch = tokenizer.batch(tokenizer.windows("When was tower 1 built?", "Tower 1 was built in 1889."))
+    with torch.inference_mode():
+        for merged, unmerged in zip(reader.model(batch), apart.eval()(batch), strict=True):
+            assert torch.allclose(merged.exp(), unmerged.exp(), rtol=1e-4, atol=1e-5)
     metrics = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["readings_seen"] in (16, 24)
     assert {row["set"] for row in metrics["data"]} >= {"made by rule: record", "poisonedrag/nq"}

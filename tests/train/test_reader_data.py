@@ -187,3 +187,5 @@ def test_the_order_reads_everything_once_and_rules_first() -> None:
     first, last = rows[:1000], rows[-1000:]
     assert sum(ruled[row] for row in first) > 700 > 300 > sum(ruled[row] for row in last)
     assert list(Order(lengths, ruled, batch_size=32, seed=1)) == list(order)
+    mixed = [row for batch in Order(lengths, ruled, batch_size=32, seed=1, mixed=True) for row in batch]
+    assert 400 < sum(ruled[row] for row in mixed[:1000]) < 600
