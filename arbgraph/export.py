@@ -48,7 +48,8 @@ def export_checkpoint(
     Args:
         checkpoint: folder, name of a shipped checkpoint, or folder of a ready Hugging Face pair classifier.
         out: where to; must be new, empty or an earlier export, which is replaced.
-        format: of a verifier: `merged` (Hugging Face folder) or `onnx`. A propagation has one form: JSON and ONNX.
+        format: of a verifier: `merged` (Hugging Face folder) or `onnx`. A propagation has one form, JSON and ONNX, and a causal
+            arbitrator one, merged.
         int8: quantises the ONNX program; needs `dev`.
         dev: files of labelled pairs on which the quantised program may lose half a point of accuracy.
         offline: never touch the network.
@@ -73,6 +74,12 @@ def export_checkpoint(
         from arbgraph.propagation.fitted import load_propagation
 
         return export_propagation(load_propagation(folder), out, source=folder.name)
+    if kind == "CausalArbitrator":
+        if format != "merged":
+            raise ExportError(f"{folder}: an arbitrator is exported as a merged Hugging Face folder; leave out --format")
+        from arbgraph.arbitrator.export import export_arbitrator
+
+        return export_arbitrator(folder, out, offline=offline)
     return _export_verifier(folder, out, format=format, dev=dev if int8 else (), offline=offline)
 
 

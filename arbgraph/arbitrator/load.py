@@ -6,12 +6,15 @@ from pathlib import Path
 
 from arbgraph.arbitrator import causal_lm, learned
 from arbgraph.arbitrator.causal_lm import CausalArbitrator
+from arbgraph.arbitrator.export import is_export, load_export
 from arbgraph.arbitrator.learned import LearnedEvidenceArbitrator
 from arbgraph.checkpoint import CheckpointError, describe
 
 
 def load_arbitrator(name: str | Path, *, offline: bool = True, device: str | None = None) -> LearnedEvidenceArbitrator | CausalArbitrator:
-    """A checkpoint folder or a shipped checkpoint by name. Raises CheckpointError when it holds no arbitrator."""
+    """A checkpoint folder, a shipped checkpoint by name, or an exported causal arbitrator. Raises CheckpointError when it holds none."""
+    if is_export(name):
+        return load_export(name, offline=offline, device=device)
     about = describe(name)
     if about["kind"] == learned.KIND:
         return LearnedEvidenceArbitrator.load(name)

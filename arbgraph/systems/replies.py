@@ -21,11 +21,14 @@ ANSWER_FORM = (
 )
 
 SHORT_REPLY_WORDS = 12  # a reply of one line and at most so many words is an answer without a mark
-_MARK = re.compile(r"(?:^|\n|(?<=[.!?])\s)[\s*_#>]*(?:final\s+)?answers?[*_\s]*:[*_]*", re.IGNORECASE)
+_MARK = re.compile(r"(?:^|\n|(?<=[.!?])\s)[\s*_#>]*(?:the\s+)?(?:final\s+)?answers?(?:\s+(?:is|are))?[*_\s]*:[*_]*", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+")
 _UNKNOWN = re.compile(
     r"^(?:unknown|none|no answer|not (?:given|stated|mentioned|available|enough information)|n/?a|i do(?:n't| not) know)$"
 )
+
+# A short reply without a mark that says so in a sentence: "The population is unknown."
+_SAID_UNKNOWN = re.compile(r"\b(?:is|are|was) (?:unknown|not (?:known|given|stated|mentioned))\W*$", re.IGNORECASE)
 
 
 def read_answers(text: str) -> tuple[str, ...] | None:
@@ -34,7 +37,7 @@ def read_answers(text: str) -> tuple[str, ...] | None:
     if marks:
         listed = text[marks[-1].end() :]
     elif "\n" not in text.strip() and 0 < len(text.split()) <= SHORT_REPLY_WORDS:
-        listed = text
+        listed = UNKNOWN if _SAID_UNKNOWN.search(text) else text
     else:
         return None
     lines = [line for line in listed.strip().splitlines() if line.strip()]

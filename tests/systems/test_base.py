@@ -91,6 +91,8 @@ def test_a_failed_reply_ends_its_query_only_and_keeps_its_cost():
         ("Answer: not Paris\nI erred.\n**Answer:** **Lyon**", ("Lyon",)),
         ("Answers:\n- Paris\n- Lyon\n- Paris\nThese are all.", ("Paris", "Lyon")),
         ("Answer: unknown", ()),
+        ("The answer is: Lyon", ("Lyon",)),
+        ("The population of Velm is unknown.", ()),
         ("The document ends before the answer. Answer: unknown.", ()),
         ("There is no such answer: nothing fits", ("There is no such answer: nothing fits",)),
         ('Answer: "U.S."', ("U.S.",)),
