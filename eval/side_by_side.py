@@ -106,10 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", type=list[str] | None, default=None, help="run these systems of the plan and show all that are done")
     parser.add_argument("--out", required=True, metavar="DIR", help="one run folder per system")
     parser.add_argument("--json", type=str | None, default=None, metavar="OUT", help="write the table here, one line per system")
-    options = parser.parse_args(arguments)
-    made: Any = parser.instantiate_classes(options)
-    values = made.as_dict()
-    plan = SideBySide(**{name: values[name] for name in SideBySide.__dataclass_fields__})
+    values = parser.parse_args(arguments).as_dict()
+    entries = {name: Entry(**entry) for name, entry in values["systems"].items()}
+    plan = SideBySide(**{name: values[name] for name in SideBySide.__dataclass_fields__ if name != "systems"}, systems=entries)
     try:
         refused = run_all(plan, Path(values["out"]), values["only"])
     except USER_ERRORS as error:
