@@ -1,4 +1,4 @@
-"""Measuring a reader: `python -m eval.reader --data DATA [--checkpoint reader-minilm] [--part test] [--ramdocs dev] [--json OUT]`.
+"""Measuring a reader: `python -m eval.reader --data DATA [--checkpoint reader-minilm] [--part test] [--json OUT]`.
 
 Every question set is read one passage at a time, with the answer that the passage states as gold. EM and F1 are of the best span on
 passages that state an answer, whether or not the reader would have kept it; `answered` and `none` say how often its decision was right on
@@ -7,6 +7,7 @@ passages with and without one; `right` is the share of passages with the right o
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -97,7 +98,8 @@ def _show(results: Mapping[str, Mapping[str, Any]], title: str) -> None:
         shown.add_column(name, justify="left" if name == "set" else "right")
     for name, one in results.items():
         shown.add_row(name, *(_text(one.get(key)) for key in COLUMNS))
-    Console(highlight=False).print(shown)
+    # A log file has no width; rich would fold it to 80 columns.
+    Console(highlight=False, width=None if sys.stdout.isatty() else 160).print(shown)
 
 
 def _text(value: float | None) -> str:
