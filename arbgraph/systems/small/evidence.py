@@ -23,6 +23,8 @@ LEAST_SHARED = 0.02
 BY_GRAMMAR = 10
 # The likeliest phrases, which are tried in their longer forms too.
 EXTENDED = 6
+# A longer span joins two places and is no answer.
+MOST_WORDS = 9
 _NAME_BEFORE = re.compile(r"(?:[A-Z][\w.'’-]*\s)+$")
 _NAME_AFTER = re.compile(r"(?:\s[A-Z][\w.'’-]*)+(?<![.'’-])")
 _NOUN_AFTER = re.compile(r"[ -][a-z]{3,}(?: [a-z]{3,})?")
@@ -100,7 +102,8 @@ def testimonies(
     for document, group, read, parsed in zip(documents, groups, answers, by_grammar, strict=True):
         shift = len(passage_of(document)) - len(document.text)
         # An answer in the title alone is kept, at a place before the text.
-        phrases = [Phrase(span.text, (span.start - shift, span.end - shift), span.score) for span in read]
+        short = [span for span in read if len(span.text.split()) <= MOST_WORDS]
+        phrases = [Phrase(span.text, (span.start - shift, span.end - shift), span.score) for span in short]
         phrases = _with_grammar(phrases, parsed, shift)
         found.append(Testimony(document, group, subject_of(document), phrases, read.no_answer, parsed.no_answer))
     for testimony in found:
