@@ -75,6 +75,7 @@ class ArbitratorModule(L.LightningModule):
         # Full precision: the trainer's autocast makes the products fast, and the adapter's updates stay exact.
         self.chat = TransformersChat(base, precision="fp32", device="cpu", constrain="never", offline=offline)
         self.model: nn.Module = self._wrapped(lora or LoraSettings(r=8, alpha=16), first_layer)
+        _exact_logits(self.model)
         self.encoder = PromptEncoder(self.chat, context_tokens)
         self.pairs_seen, self.smoothed = 0, 0.0
         self.options: list[int] = []
@@ -255,6 +256,18 @@ class ArbitratorModule(L.LightningModule):
             for name, parameter in self.named_parameters():
                 if name in self._kept:
                     parameter.data = parameter.data.half().float()
+
+
+def _exact_logits(model: nn.Module) -> None:
+    """Lets the output layer multiply in float32 inside autocast: bfloat16 rounds logits to sixteenths, as much as evidence moves them."""
+    head: nn.Module = model.get_output_embeddings()  # pyright: ignore[reportCallIssue]
+    multiply = head.forward
+
+    def forward(states: Tensor) -> Tensor:
+        with torch.autocast(states.device.type, enabled=False):
+            return multiply(states.float())
+
+    head.forward = forward
 
 
 def _layer(name: str) -> int | None:

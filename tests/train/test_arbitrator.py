@@ -224,6 +224,18 @@ def test_reading_the_common_beginning_once_changes_neither_scores_nor_gradients(
     torch.testing.assert_close(found[0], found[1], atol=1e-4, rtol=1e-3)
 
 
+def test_logits_are_not_rounded_in_mixed_precision(base: Path) -> None:
+    module = ArbitratorModule(str(base), lora=LoraSettings(r=2, alpha=4))
+    module.options = module.encoder.options(RECORDS[0])
+    head: Any = module.model.get_output_embeddings()  # pyright: ignore[reportCallIssue]
+    states = torch.randn(3, 32)
+    exact = head(states)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = head(states)
+    assert mixed.dtype == torch.float32
+    torch.testing.assert_close(mixed, exact)
+
+
 def test_a_batch_pads_on_the_left_behind_what_is_shared() -> None:
     beginning = list(range(100, 120))
     items = [{"ids": [[*beginning, *rest]], "outcome": 0, "row": 0, "read": True} for rest in ([1, 2, 3], [1, 4])]
