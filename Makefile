@@ -54,6 +54,8 @@ bench: $(VENV)/.dev ## speed and memory against named peers
 	$(BIN)/python -m benchmarks.pair_mining
 	$(BIN)/python -m benchmarks.propagation
 	$(BIN)/python -m benchmarks.verifier
+	$(BIN)/python -m benchmarks.chat
+	$(BIN)/python -m benchmarks.injections
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

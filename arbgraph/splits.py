@@ -18,6 +18,14 @@ def split_of(question: str) -> Split:
     Decided by a hash of the question's text without case and spacing, so that a question that occurs in two data sets is on the same side
     in both.
     """
-    key = " ".join(unicodedata.normalize("NFKC", question).casefold().split())
-    place = int(content_id("split", key), 16) / 16**16
+    place = int(content_id("split", _key(question)), 16) / 16**16
     return "train" if place < TRAIN_SHARE else "dev" if place < TRAIN_SHARE + DEV_SHARE else "test"
+
+
+def fold_of(question: str, folds: int) -> int:
+    """The fold of a question in cross-validation, 0 to `folds` - 1, by another hash of the same text."""
+    return int(content_id("fold", _key(question)), 16) % folds
+
+
+def _key(question: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", question).casefold().split())

@@ -1,4 +1,4 @@
-from arbgraph.splits import split_of
+from arbgraph.splits import fold_of, split_of
 
 
 def test_a_question_keeps_its_part_whatever_its_case_and_spacing():
@@ -16,3 +16,13 @@ def test_the_parts_do_not_move():
 
 
 PARTS = ["dev", "test", "train", "test"]
+
+
+def test_folds_are_even_and_independent_of_the_split():
+    """About a fifth of the questions in each fold, in every part."""
+    assert fold_of("Who wrote  Emma?", 5) == fold_of("who wrote emma? ", 5)
+    questions = [f"question {number}" for number in range(20_000)]
+    for part in ("train", "dev", "test"):
+        folds = [fold_of(text, 5) for text in questions if split_of(text) == part]
+        for fold in range(5):
+            assert abs(folds.count(fold) / len(folds) - 0.2) < 0.03

@@ -23,7 +23,7 @@ from arbgraph.checkpoint import CheckpointConfig, save_checkpoint
 from arbgraph.graph import EvidenceGraph
 from arbgraph.minimise import minimise
 from arbgraph.reader import Answers
-from arbgraph.schema import content_id
+from arbgraph.splits import fold_of
 from arbgraph.systems.readings import normal_form
 from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of, pair_features, side_features
 from arbgraph.systems.small.credibility import KIND, PARTS, CredibilitySettings, Weights, evidence_graph, propagate
@@ -139,6 +139,19 @@ def read_by_grammar(
     return read, vector
 
 
+def read_by_folds(
+    questions: Sequence[DisputedQuestion], read: Sequence[list[Answers]], fold_readers: str, cache: str | None, folds: int
+) -> list[list[Answers]]:
+    """The readings `read`, those of RAMDocs replaced by those of the reader that was trained without the question's fold."""
+    found = list(read)
+    for held in range(folds):
+        rows = [row for row, one in enumerate(questions) if one.source == RAMDOCS and _fold(one, folds) == held]
+        readings = open_reading(str(Path(fold_readers) / str(held)), cache).read([questions[row].query for row in rows])
+        for row, answers in zip(rows, readings, strict=True):
+            found[row] = answers
+    return found
+
+
 def _right(forms: Sequence[str], stated: str) -> np.ndarray | None:
     """Which rows are right, "no answer" first; None where a stated answer is not among the phrases, which teaches nothing about them."""
     right = np.array([float(not stated)] + [float(bool(stated) and form == normal_form(stated)) for form in forms])
@@ -208,8 +221,8 @@ def claim_rows(claimed: Sequence[Claimed]) -> dict[str, Rows]:
 
 
 def _fold(question: DisputedQuestion, folds: int) -> int:
-    """The fold of a question, by the hash of its id."""
-    return int(content_id("fold", question.query.id), 16) % folds
+    """The fold of a question, the same as in the training of readers."""
+    return fold_of(question.query.query, folds)
 
 
 def folds_of(prepared: Sequence[Prepared], folds: int) -> list[int]:
@@ -320,6 +333,7 @@ def answer_credibility(
     data: str,
     out: str,
     reader: str = "reader-minilm",
+    fold_readers: str | None = None,
     cache: str | None = None,
     others: Sequence[str] = OTHERS,
     other_weight: float = 0.3,
@@ -332,6 +346,8 @@ def answer_credibility(
 
     Args:
         data: folder of the question sets. out: checkpoint folder to write. reader: name or folder of the reader's checkpoint.
+        fold_readers: where the reader was trained on RAMDocs dev, folder of one reader a fold (`0`, `1`, ...), each trained without
+            the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
         cache: file that keeps what the reader found. others: sets whose dev parts are fitted on beside RAMDocs dev.
         other_weight: weight of their questions. most: questions of a set. folds: of the cross-validation.
         longest: most answers a question, on average.
@@ -347,6 +363,8 @@ def answer_credibility(
         say(f"{name}: {len(some)} questions, {sum(len(q.query.documents) for q in some)} documents")
     weights = [1.0 if question.source == RAMDOCS else other_weight for question in questions]
     read = reading.read([question.query for question in questions])
+    if fold_readers is not None:
+        read = read_by_folds(questions, read, fold_readers, cache, folds)
     by_grammar, grammar = read_by_grammar(questions, weights, PENALTY["grammar"], folds)
     prepared = [
         prepare(question, answers, parsed, start.copy_overlap, weight)
@@ -363,7 +381,14 @@ def answer_credibility(
         "seconds": round(time.time() - begin),
     }
     show_rows("cross-validated on RAMDocs dev", [{k: f"{v:.3f}" if isinstance(v, float) else v for k, v in (chosen | stages).items()}])
-    save(out, parts, settings, metrics, {"data": data, "reader": reader, "others": list(others), "other_weight": other_weight}, card)
+    save(
+        out,
+        parts,
+        settings,
+        metrics,
+        {"reader": Path(reader).name, "others": list(others), "other_weight": other_weight, "most": most, "penalty": PENALTY},
+        card,
+    )
 
 
 def save(

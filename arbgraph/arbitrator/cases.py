@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ from arbgraph.graph import EvidenceGraph
 from arbgraph.independence import is_copied_quote
 from arbgraph.propagation.edges import num_graphs
 from arbgraph.schema import Claim, Document, Mention
+
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
 
 
 class Statement(BaseModel):
@@ -96,7 +99,9 @@ class ArbitrationCase(BaseModel):
                 _evidence("A", self.context_a, self.left_out_a),
                 Block("claim-B", self.claim_b),
                 _evidence("B", self.context_b, self.left_out_b),
-            ]
+            ],
+            figures_a=_figures(self.context_a),
+            figures_b=_figures(self.context_b),
         )
 
 
@@ -112,9 +117,20 @@ def _fitting(side: Sequence[Statement], room: int, count_tokens: Callable[[str],
 
 def _evidence(side: str, context: Sequence[Statement], left_out: int) -> Block:
     lines = [f"{number}. {statement.line()}" for number, statement in enumerate(context, 1)]
-    groups = {statement.group if statement.group is not None else -1 - row for row, statement in enumerate(context)}
-    about = {"independent-sources": str(len(groups)), "not-shown": str(left_out) if left_out else ""}
+    about = {"independent-sources": str(_independent(context)), "not-shown": str(left_out) if left_out else ""}
     return Block(f"evidence-{side}", "\n".join(lines) or "(none)", about)
+
+
+def _independent(context: Sequence[Statement]) -> int:
+    return len({statement.group if statement.group is not None else -1 - row for row, statement in enumerate(context)})
+
+
+def _figures(context: Sequence[Statement]) -> str:
+    """How many sources and the latest date, in our own words: what is no plain date is foreign text and stays in its quotes."""
+    count = _independent(context)
+    dates = [statement.date for statement in context if _DATE.fullmatch(statement.date)]
+    latest = f", the latest of {max(dates)}" if dates else ""
+    return f"{count or 'no'} independent source{'' if count == 1 else 's'}{latest}"
 
 
 def cases_of(graph: EvidenceGraph, pairs: Tensor, support: Tensor) -> list[ArbitrationCase]:

@@ -90,12 +90,15 @@ _ARBITRATION_RULES = (
     "does not favour either claim, or both can be true, the answer is unknown."
 )
 
+# Small models lose count over several statements, so the count is stated where the verdict is asked for.
+_FIGURES = "In figures: claim A has {figures_a}; claim B has {figures_b}.\n"
+
 ARBITRATION = Prompt(
     id="arbitration",
-    version=1,
+    version=2,
     rules=_ARBITRATION_RULES,
     task=(
-        "Which claim does the evidence favour?\n"
+        f"{_FIGURES}Which claim does the evidence favour?\n"
         'Reply with one JSON object: "reason" is one sentence, "winner" is A, B or unknown, and "confidence" is the probability, between '
         "0 and 1, that your winner is right."
     ),
@@ -103,9 +106,9 @@ ARBITRATION = Prompt(
 
 DECISION = Prompt(
     id="decision",
-    version=1,
+    version=2,
     rules=_ARBITRATION_RULES,
-    task="Which claim does the evidence favour? Answer with one word: A, B or unknown.",
+    task=f"{_FIGURES}Which claim does the evidence favour? Answer with one word: A, B or unknown.",
 )
 
 WRITING = Prompt(

@@ -216,7 +216,7 @@ def test_a_checkpoint_gives_the_verdicts_of_the_adapted_model(checkpoint, tiny_c
     other = CausalArbitrator(tiny_chat, context_tokens=500, calibration=VerdictCalibration(1.5, 0.25))
     assert not torch.allclose(other.decide([case()]).probabilities[0], expected, atol=1e-3)
     assert arbitrator.fingerprint != other.fingerprint
-    assert arbitrator.describe()["prompt"] == "decision/1"
+    assert arbitrator.describe()["prompt"] == "decision/2"
 
 
 def test_a_checkpoint_of_another_prompt_or_without_settings_is_refused(checkpoint):

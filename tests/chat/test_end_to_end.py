@@ -118,6 +118,6 @@ def test_every_stage_says_which_model_and_prompt_decide_its_results():
     chat = ScriptedChat(script)
     stages = [GenerativeExtractor(chat), ChatVerifier(chat), ChatArbitrator(chat), GenerativeWriter(chat)]
     described = [stage.describe() for stage in stages]
-    assert [each["prompt"] for each in described] == ["extraction/1", "relation/1", "arbitration/1", "writing/1"]
+    assert [each["prompt"] for each in described] == ["extraction/1", "relation/1", "arbitration/2", "writing/1"]
     assert all(each["name"] == "chat:scripted" and each["revision"] == "1" for each in described)
     assert json.dumps(described)

@@ -27,8 +27,8 @@ PINNED = {
     "extraction/1": "7a2ec73a11376f3a",
     "relation/1": "82be1617b63cbb9a",
     "relation-reply/1": "1284da85c4e31ce1",
-    "arbitration/1": "833da45693fe3939",
-    "decision/1": "6c9821d9e6f96c0b",
+    "arbitration/2": "377ec713817ec825",
+    "decision/2": "325ed290cde4796e",
     "writing/1": "b3c582ae80f34226",
     "repair/1": "325b8eadd02d9c07",
 }

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import lightning as L
 import pytest
@@ -13,7 +14,7 @@ from arbgraph.checkpoint import load_checkpoint
 from arbgraph.reader import KIND, Reader
 from arbgraph.reader.reader import load_reader
 from arbgraph.reader.readings import Reading, find_spans
-from tests.reader.sets import question_sets
+from tests.reader.sets import document, question_sets, row, write
 from train.data.reading import ReaderData
 from train.reader_module import ReaderModule, span_loss
 from train.reader_publish import calibrate
@@ -81,7 +82,7 @@ def test_the_configurations_parse_and_keep_ramdocs_for_measuring(path: Path) -> 
     parser.add_lightning_class_args(ReaderData, "data")
     parser.add_lightning_class_args(L.Trainer, "trainer")
     parsed = parser.parse_args(["--config", str(path)])
-    assert parsed.data.ramdocs == 0
+    assert parsed.data.ramdocs == (3 if path.stem == "minilm_fourth" else 0)
     assert any(one.init_args.monitor == "dev/score" for one in parsed.trainer.callbacks)
 
 
@@ -116,3 +117,27 @@ def test_training_writes_a_reader_that_reads(tmp_path) -> None:
     assert "ramdocs/dev" in card
     size = sum(file.stat().st_size for file in out.iterdir())
     assert size < 20_000_000
+
+
+def test_a_held_fold_of_ramdocs_is_measured_and_not_trained_on(tmp_path) -> None:
+    root = question_sets(tmp_path / "sets")
+    rows = [row(f"When was number {n} born?", [document(f"Born in {1800 + n}.", "correct", str(1800 + n))], [], []) for n in range(30)]
+    write(root / "ramdocs/data.jsonl.gz", rows)
+    (root / "ramdocs/splits.json").write_text(json.dumps({"dev": list(range(30)), "test": []}))
+
+    def asked(**options: Any) -> tuple[set[str], set[str]]:
+        data = ReaderData(str(root), records=0, copies=0, **options)
+        data.setup("fit")
+        trained = {one.question for one in data.train_rows if one.source == "ramdocs/data"}
+        return trained, {one.question for one in data.dev_sets.get("ramdocs/dev", [])}
+
+    everything = asked()[1]
+    assert len(everything) == 30
+    assert asked(ramdocs=2) == (everything, set())
+    held = [asked(ramdocs=1, ramdocs_held=fold)[1] for fold in range(5)]
+    assert set.union(*held) == everything
+    assert sum(map(len, held)) == 30
+    for fold, measured in enumerate(held):
+        assert asked(ramdocs=1, ramdocs_held=fold)[0] == everything - measured
+    with pytest.raises(ValueError, match="ramdocs_held is 5"):
+        ReaderData(str(root), ramdocs=1, ramdocs_held=5)

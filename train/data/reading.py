@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, Sampler
 from arbgraph.models import resolve_model
 from arbgraph.reader.readings import RAMDOCS, SETS, Reading, find_spans, ramdocs, read_rows, readings
 from arbgraph.reader.tokens import ReaderTokenizer, Window
+from arbgraph.splits import fold_of
 from arbgraph.verifier.backbone import load_tokenizer
 from train.data.cloze import plain_title
 from train.data.records import furniture, record_readings
@@ -227,6 +228,7 @@ class ReaderData(L.LightningDataModule):
         copies: how often every reading of the question sets is seen, each time cropped anew; below 1, a share of them.
         dev_cap: at most this many dev readings a set.
         ramdocs: train on RAMDocs dev too, so often; 0 keeps it for measuring.
+        ramdocs_held, ramdocs_folds: the fold of its questions that is kept for measuring and not trained on; null trains on all of them.
         batch_size: readings a batch.
         seed: of choosing, cropping and order.
         base, max_tokens, width: taken from the model.
@@ -243,6 +245,8 @@ class ReaderData(L.LightningDataModule):
         copies: float = 2.0,
         dev_cap: int = 60,
         ramdocs: int = 0,
+        ramdocs_held: int | None = None,
+        ramdocs_folds: int = 5,
         batch_size: int = 32,
         seed: int = 0,
         base: str = "sentence-transformers/all-MiniLM-L6-v2",
@@ -254,6 +258,9 @@ class ReaderData(L.LightningDataModule):
         self.root, self.synthetic, self.synthetic_examples = root, synthetic or [], synthetic_examples
         self.records, self.copies, self.kept, self.mixed = records, copies, {**KEPT, **(kept or {})}, mixed
         self.dev_cap, self.ramdocs, self.batch_size, self.seed = dev_cap, ramdocs, batch_size, seed
+        if ramdocs_held is not None and not 0 <= ramdocs_held < ramdocs_folds:
+            raise ValueError(f"ramdocs_held is {ramdocs_held}; give a fold from 0 to {ramdocs_folds - 1}, or null")
+        self.ramdocs_held, self.ramdocs_folds = ramdocs_held, ramdocs_folds
         tokenizer = load_tokenizer(resolve_model(base, offline=offline))
         self.collator = ReaderCollator(ReaderTokenizer(tokenizer, max_tokens=max_tokens), width)
         self.train_rows: list[Reading] = []
@@ -265,15 +272,23 @@ class ReaderData(L.LightningDataModule):
         if not self.dev_sets:
             found, _ = readings(self.root, "dev")
             self.dev_sets = {name: sorted(rows, key=_shuffled)[: self.dev_cap] for name, rows in found.items() if rows}
-            self.dev_sets["ramdocs/dev"] = ramdocs(self.root, "dev")[0]
+            if measured := self._ramdocs_dev(trained=False):
+                self.dev_sets["ramdocs/dev"] = measured
         if not self.train_rows and stage == "fit":
             self._fill()
+
+    def _ramdocs_dev(self, *, trained: bool) -> list[Reading]:
+        """The readings of RAMDocs dev that are trained on, or those that are measured on: no question is both."""
+        rows = ramdocs(self.root, "dev")[0]
+        held = self.ramdocs_held
+        inside = [bool(self.ramdocs) and (held is None or fold_of(row.question, self.ramdocs_folds) != held) for row in rows]
+        return [row for row, used in zip(rows, inside, strict=True) if used == trained]
 
     def _fill(self) -> None:
         rng = random.Random(self.seed)
         found, lost = readings(self.root, "train")
         if self.ramdocs:
-            found["ramdocs/dev"], lost["ramdocs/dev"] = ramdocs(self.root, "dev")
+            found["ramdocs/dev"], lost["ramdocs/dev"] = self._ramdocs_dev(trained=True), ramdocs(self.root, "dev")[1]
         licences = {one.name: one.licence for one in SETS} | {"ramdocs/dev": RAMDOCS.licence}
         rows: list[Reading] = []
         for name, some in found.items():

@@ -30,7 +30,14 @@ def test_names_are_capitals_after_the_first_word_and_quotes():
 
 @pytest.mark.parametrize(
     ("phrase", "shape"),
-    [("5 January 1884", "full_date"), ("1884", "year"), ("4,411", "number"), ("887 people", "amount"), ("Miami", "capitals"), ("film", "lower")],
+    [
+        ("5 January 1884", "full_date"),
+        ("1884", "year"),
+        ("4,411", "number"),
+        ("887 people", "amount"),
+        ("Miami", "capitals"),
+        ("film", "lower"),
+    ],
 )
 def test_shapes(phrase, shape):
     assert shape_of(phrase) == shape

@@ -27,12 +27,15 @@ def test_other_passages_are_no_values():
     assert variations(f"start {a} end", f"start {b} end") == []
 
 
-@given(st.lists(st.sampled_from("the film was made in 1990 by Ann , Bob .".split()), max_size=20))
+@given(st.lists(st.sampled_from(["the", "film", "was", "made", "in", "1990", "by", "Ann", ",", "Bob", "."]), max_size=20))
 def test_a_text_does_not_differ_from_itself(words):
     text = " ".join(words)
     assert variations(text, text) == []
 
 
 def test_places():
-    assert overlap((0, 4), (3, 6)) and not overlap((0, 4), (4, 6))
-    assert within((1, 3), (1, 3)) and within((1, 3), (0, 4)) and not within((0, 4), (1, 3))
+    assert overlap((0, 4), (3, 6))
+    assert not overlap((0, 4), (4, 6))
+    assert within((1, 3), (1, 3))
+    assert within((1, 3), (0, 4))
+    assert not within((0, 4), (1, 3))

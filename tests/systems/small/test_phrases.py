@@ -14,16 +14,21 @@ def reader():
 def test_phrases_of_every_kind_are_found(reader):
     [doc] = reader.parse([PASSAGE])
     kinds = {doc.text[start:end]: names for (start, end), names in phrases_of(doc).items()}
-    assert "full_date" in kinds["4 March 1952"] and "place_pair" in kinds["Clay County, Iowa"]
-    assert "chunk_tail" in kinds["novelist"] and "chunk" in kinds["British novelist"]
-    assert "name" in kinds["Ann Lee"] and all(text == text.strip(" .,") for text in kinds)
+    assert "full_date" in kinds["4 March 1952"]
+    assert "place_pair" in kinds["Clay County, Iowa"]
+    assert "chunk_tail" in kinds["novelist"]
+    assert "chunk" in kinds["British novelist"]
+    assert "name" in kinds["Ann Lee"]
+    assert all(text == text.strip(" .,") for text in kinds)
 
 
 def test_the_first_row_is_no_answer_and_every_phrase_has_one(reader):
     [doc] = reader.parse([PASSAGE])
     places, matrix = passage_features("When was Ann Lee born?", doc)
-    assert matrix.shape == (1 + len(places), len(FEATURES)) and np.isfinite(matrix).all()
-    assert matrix[0, FEATURES.index("none")] == 1 and not matrix[1:, FEATURES.index("none")].any()
+    assert matrix.shape == (1 + len(places), len(FEATURES))
+    assert np.isfinite(matrix).all()
+    assert matrix[0, FEATURES.index("none")] == 1
+    assert not matrix[1:, FEATURES.index("none")].any()
     born = places.index((PASSAGE.index("4 March"), PASSAGE.index("4 March") + len("4 March 1952")))
     row = dict(zip(FEATURES, matrix[1 + born].tolist(), strict=True))
     assert row["date:full_date"] == row["after_born"] == row["first_sentence"] == row["names_near"] == 1
@@ -32,14 +37,16 @@ def test_the_first_row_is_no_answer_and_every_phrase_has_one(reader):
 
 def test_weights_choose_by_the_kind_that_is_asked_for(reader):
     when, what = reader.read(["When was Ann Lee born?", "What is the profession of Ann Lee?"], [PASSAGE, PASSAGE], n_best=1)
-    assert when.best.text == "4 March 1952" and PASSAGE[when[0].start : when[0].end] == "4 March 1952"
+    assert when.best.text == "4 March 1952"
+    assert PASSAGE[when[0].start : when[0].end] == "4 March 1952"
     assert "novelist" in what[0].text
 
 
 def test_probabilities_sum_to_one_over_phrases_of_one_form():
     found = answers_of("Leeds and Leeds", [(0, 5), (10, 15)], np.array([0.0, 1.0, 1.0]), 5)
     [span] = found
-    assert span.text == "Leeds" and span.start == 0
+    assert span.text == "Leeds"
+    assert span.start == 0
     assert span.score + found.no_answer == pytest.approx(1.0)
     assert found.no_answer == pytest.approx(1 / (1 + 2 * np.e))
 

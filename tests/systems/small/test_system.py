@@ -31,13 +31,16 @@ def test_one_answer_for_each_namesake_and_the_altered_copy_loses():
     answer = ask(DRAMA, COMEDY, DOCUMENTARY, REVIEW)
     assert set(answer.short_answers) == {"drama", "documentary"}
     [comedy] = [claim for claim in answer.trace["claims"] if claim["answer"] == "comedy"]
-    assert not comedy["accepted"] and comedy["credibility"] < comedy["prior"]
-    assert answer.usage["sources"] == 3 and answer.usage["contradictions"] == 1
+    assert not comedy["accepted"]
+    assert comedy["credibility"] < comedy["prior"]
+    assert answer.usage["sources"] == 3
+    assert answer.usage["contradictions"] == 1
 
 
 def test_answers_of_two_entities_do_not_contradict_each_other():
     answer = ask(DRAMA, DOCUMENTARY)
-    assert set(answer.short_answers) == {"drama", "documentary"} and answer.usage["contradictions"] == 0
+    assert set(answer.short_answers) == {"drama", "documentary"}
+    assert answer.usage["contradictions"] == 0
 
 
 def test_copies_of_a_wrong_document_change_nothing():
@@ -77,7 +80,9 @@ def test_a_round_number_loses_against_the_exact_one():
 @pytest.mark.parametrize("texts", [(), (NOISE,), (NOISE, NOISE + " Good.")])
 def test_without_an_answer_it_abstains(texts):
     answer = ask(*texts)
-    assert answer.abstained and answer.short_answers == () and answer.text == "unknown"
+    assert answer.abstained
+    assert answer.short_answers == ()
+    assert answer.text == "unknown"
 
 
 def test_one_document_is_believed():
@@ -106,8 +111,10 @@ def test_what_was_read_is_kept_in_a_file(tmp_path):
     first = ArbGraphSmall(reader=reader, weights=weights(), cache=cache).answer([query(QUESTION, DRAMA, REVIEW)])
     assert reader.read_passages == 2
     again = ArbGraphSmall(reader=reader, weights=weights(), cache=cache)
-    assert again.answer([query(QUESTION, DRAMA, REVIEW)]) == first and reader.read_passages == 2
-    assert again.reading.reused == 2 and again.reading.read_anew == 0
+    assert again.answer([query(QUESTION, DRAMA, REVIEW)]) == first
+    assert reader.read_passages == 2
+    assert again.reading.reused == 2
+    assert again.reading.read_anew == 0
 
 
 def test_a_broken_cache_names_its_line(tmp_path):
