@@ -336,7 +336,7 @@ def answer_credibility(
     fold_readers: str | None = None,
     cache: str | None = None,
     others: Sequence[str] = OTHERS,
-    other_weight: float = 0.3,
+    other_weight: float = 0.1,
     most: int = 100,
     folds: int = 5,
     longest: float = 3.0,
