@@ -71,7 +71,7 @@ def test_a_question_is_answered_alike_alone_and_in_a_batch():
 
 def test_a_round_number_loses_against_the_exact_one():
     """One source, two versions: nothing but the made-up look of 5,000 tells."""
-    town = "Cuba, Illinois Cuba is a city in Fulton County, Illinois, United States. The population was {} at the 2010 census, says the bureau."
+    town = "Cuba, Illinois Cuba is a city in Fulton County, Illinois. The population was {} at the 2010 census, says the bureau."
     system = ArbGraphSmall(reader=TellingReader("1,294", "5,000"), weights=weights())
     [answer] = system.answer([query("What is the population of Cuba?", town.format("1,294"), town.format("5,000"))])
     assert answer.short_answers == ("1,294",)
@@ -132,3 +132,13 @@ def test_majority_and_all_answers_count_every_document():
     assert ask(NOISE, system=MajoritySmall).abstained
     with pytest.raises(ValueError, match="theta is 0"):
         MajoritySmall(reader=TellingReader(), theta=0)
+
+
+def test_the_shipped_checkpoints_answer_for_both_namesakes():
+    """The real reader and the fitted scalars: two places of one name, and a note on neither."""
+    illinois = "Cuba, Illinois Cuba is a city in Fulton County, Illinois. As of the 2010 census the population of the city was 1,294."
+    york = "Cuba (town), New York Cuba is a town in Allegany County, New York. The population was 3,243 at the 2010 census."
+    [answer] = ArbGraphSmall().answer([query("What is the population of Cuba?", illinois, york, NOISE)])
+    assert isinstance(answer, Answer)
+    assert {"1,294", "3,243"} <= set(answer.short_answers)
+    assert answer.usage["sources"] == 3
