@@ -48,6 +48,22 @@ PENALTY = {"grammar": 1e-4, "rescoring": 2e-3, "prior": 3e-3, "contradiction": 1
 
 
 @dataclass(frozen=True)
+class Shrinkage:
+    """How the weights of one part are held back: `penalty` times their squares, and features `[F]` that take no part have `keep` 0."""
+
+    penalty: float
+    keep: np.ndarray
+
+
+def shrinkage(without: Sequence[str] = ()) -> dict[str, Shrinkage]:
+    """That of every part, less the features named. Raises ValueError on a name that no part has."""
+    unknown = sorted(set(without) - {name for names in PARTS.values() for name in names})
+    if unknown:
+        raise ValueError(f"no part has a feature {unknown[0]!r}; the card of a checkpoint lists them")
+    return {part: Shrinkage(PENALTY[part], np.array([float(name not in without) for name in names])) for part, names in PARTS.items()}
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A question as read: evidence, features of its phrases, and per document the target `[1 + P]` of the rescoring (None: unknown)."""
 
@@ -80,9 +96,9 @@ def prepare(
     return Prepared(question, found, rows, targets, weight)
 
 
-def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], penalty: float, start: np.ndarray | None = None) -> np.ndarray:
+def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], held: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
     """Weights of a softmax over the rows of each document by maximum likelihood of the right rows; one (rows, right, weight) a document."""
-    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]), dtype=torch.float64)
+    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]) * held.keep, dtype=torch.float64)
     y = torch.tensor(np.concatenate([right for _, right, _ in used]), dtype=torch.float64)
     owner = torch.repeat_interleave(torch.arange(len(used)), torch.tensor([len(rows) for rows, _, _ in used]))
     weight = torch.tensor([w for _, _, w in used], dtype=x.dtype)
@@ -95,20 +111,20 @@ def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], penalty: f
         odds = torch.exp(scores - top[owner])
         total = torch.zeros_like(top).index_add(0, owner, odds)
         right = torch.zeros_like(top).index_add(0, owner, odds * y)
-        return -(weight * (torch.log(right + 1e-12) - torch.log(total))).sum() / weight.sum() + penalty * values.square().sum()
+        return -(weight * (torch.log(right + 1e-12) - torch.log(total))).sum() / weight.sum() + held.penalty * values.square().sum()
 
     minimise(values, loss)
     return values.detach().numpy()
 
 
-def fit_rescoring(prepared: Sequence[Prepared], penalty: float, start: np.ndarray | None = None) -> np.ndarray:
+def fit_rescoring(prepared: Sequence[Prepared], held: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
     """Weights of the phrases' softmax beside the other documents."""
     used = [(rows, y, one.weight) for one in prepared for rows, y in zip(one.rows, one.targets, strict=True) if y is not None]
-    return fit_softmax(used, penalty, start)
+    return fit_softmax(used, held, start)
 
 
 def read_by_grammar(
-    questions: Sequence[DisputedQuestion], weights: Sequence[float], penalty: float, folds: int
+    questions: Sequence[DisputedQuestion], weights: Sequence[float], shrunk: Shrinkage, folds: int
 ) -> tuple[list[list[Answers]], np.ndarray]:
     """What every document answers by its grammar, under weights that were fitted without its question; and the weights of all questions."""
     reader = PhraseReader({})
@@ -126,11 +142,10 @@ def read_by_grammar(
             if stated is not None and (right := _right(forms, stated)) is not None:
                 rows.append((matrix, right, weight))
         used.append(rows)
-    vector = fit_softmax([row for rows in used for row in rows], penalty)
+    vector = fit_softmax([row for rows in used for row in rows], shrunk)
     fold = [_fold(question, folds) for question in questions]
     by_fold = [
-        fit_softmax([row for rows, f in zip(used, fold, strict=True) if f != held for row in rows], penalty, vector)
-        for held in range(folds)
+        fit_softmax([row for rows, f in zip(used, fold, strict=True) if f != held for row in rows], shrunk, vector) for held in range(folds)
     ]
     read = [
         [answers_of(doc.text, places, matrix @ by_fold[f], N_BEST) for doc, places, matrix in some]
@@ -158,14 +173,14 @@ def _right(forms: Sequence[str], stated: str) -> np.ndarray | None:
     return right if right.any() else None
 
 
-def fit_logistic(rows: Rows, penalty: float) -> np.ndarray:
+def fit_logistic(rows: Rows, held: Shrinkage) -> np.ndarray:
     """Weights of a logistic model."""
-    x, y, weight = torch.tensor(rows.x), torch.tensor(rows.y), torch.tensor(rows.weight)
+    x, y, weight = torch.tensor(rows.x * held.keep), torch.tensor(rows.y), torch.tensor(rows.weight)
     values = torch.zeros(x.shape[1], dtype=x.dtype, requires_grad=True)
 
     def loss() -> torch.Tensor:
         each = torch.nn.functional.binary_cross_entropy_with_logits(x @ values, y, reduction="none")
-        return (weight * each).sum() / weight.sum() + penalty * values.square().sum()
+        return (weight * each).sum() / weight.sum() + held.penalty * values.square().sum()
 
     minimise(values, loss)
     return values.detach().numpy()
@@ -230,17 +245,17 @@ def folds_of(prepared: Sequence[Prepared], folds: int) -> list[int]:
     return [_fold(one.question, folds) for one in prepared]
 
 
-def fit_parts(prepared: Sequence[Prepared], penalty: Mapping[str, float], inner: int = 3) -> dict[str, dict[str, float]]:
+def fit_parts(prepared: Sequence[Prepared], shrunk: Mapping[str, Shrinkage], inner: int = 3) -> dict[str, dict[str, float]]:
     """Weights of all parts; claims are made with rescoring weights that were fitted on other questions."""
-    rescoring = fit_rescoring(prepared, penalty["rescoring"])
+    rescoring = fit_rescoring(prepared, shrunk["rescoring"])
     fold = folds_of(prepared, inner)
     claimed = []
     for held in range(inner):
         others = [one for one, f in zip(prepared, fold, strict=True) if f != held]
-        weights = fit_rescoring(others, penalty["rescoring"], rescoring)
+        weights = fit_rescoring(others, shrunk["rescoring"], rescoring)
         claimed += [claim(one, weights) for one, f in zip(prepared, fold, strict=True) if f == held]
     rows = claim_rows(claimed)
-    vectors = {"rescoring": rescoring} | {part: fit_logistic(rows[part], penalty[part]) for part in rows}
+    vectors = {"rescoring": rescoring} | {part: fit_logistic(rows[part], shrunk[part]) for part in rows}
     return {part: dict(zip(PARTS[part], vector.tolist(), strict=True)) for part, vector in vectors.items()}
 
 
@@ -252,13 +267,13 @@ class HeldOut:
     parts: Mapping[str, Mapping[str, float]]
 
 
-def held_out(prepared: Sequence[Prepared], penalty: Mapping[str, float], folds: int) -> list[HeldOut]:
+def held_out(prepared: Sequence[Prepared], shrunk: Mapping[str, Shrinkage], folds: int) -> list[HeldOut]:
     """Every RAMDocs question under weights of the other folds; other sets are trained on in every fold."""
     fold = folds_of(prepared, folds)
     found = []
     for held in range(folds):
         inside = [one.question.source == RAMDOCS and f == held for one, f in zip(prepared, fold, strict=True)]
-        parts = fit_parts([one for one, out in zip(prepared, inside, strict=True) if not out], penalty)
+        parts = fit_parts([one for one, out in zip(prepared, inside, strict=True) if not out], shrunk)
         vector = np.array([parts["rescoring"][name] for name in PARTS["rescoring"]])
         found += [HeldOut(claim(one, vector), parts) for one, out in zip(prepared, inside, strict=True) if out]
     return found
@@ -340,6 +355,7 @@ def answer_credibility(
     most: int = 100,
     folds: int = 5,
     longest: float = 3.0,
+    without: Sequence[str] = (),
     card: str = "",
 ) -> None:
     """Fits, cross-validates and saves.
@@ -350,10 +366,11 @@ def answer_credibility(
             the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
         cache: file that keeps what the reader found. others: sets whose dev parts are fitted on beside RAMDocs dev.
         other_weight: weight of their questions. most: questions of a set. folds: of the cross-validation.
-        longest: most answers a question, on average.
+        longest: most answers a question, on average. without: features that take no part, for ablations.
         card: further lines of the card.
     """
     begin = time.time()
+    shrunk = shrinkage(without)
     reading = open_reading(reader, cache)
     start = CredibilitySettings()
     questions: list[DisputedQuestion] = []
@@ -365,15 +382,15 @@ def answer_credibility(
     read = reading.read([question.query for question in questions])
     if fold_readers is not None:
         read = read_by_folds(questions, read, fold_readers, cache, folds)
-    by_grammar, grammar = read_by_grammar(questions, weights, PENALTY["grammar"], folds)
+    by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
     prepared = [
         prepare(question, answers, parsed, start.copy_overlap, weight)
         for question, answers, parsed, weight in zip(questions, read, by_grammar, weights, strict=True)
     ]
-    cases = held_out(prepared, PENALTY, folds)
+    cases = held_out(prepared, shrunk, folds)
     stages = report(cases)
     settings, chosen = choose_settings(cases, start, longest)
-    parts = {"grammar": dict(zip(PARTS["grammar"], grammar.tolist(), strict=True))} | fit_parts(prepared, PENALTY)
+    parts = {"grammar": dict(zip(PARTS["grammar"], grammar.tolist(), strict=True))} | fit_parts(prepared, shrunk)
     metrics = stamp() | {
         "cross_validated": chosen | stages,
         "folds": folds,
@@ -386,7 +403,14 @@ def answer_credibility(
         parts,
         settings,
         metrics,
-        {"reader": Path(reader).name, "others": list(others), "other_weight": other_weight, "most": most, "penalty": PENALTY},
+        {
+            "reader": Path(reader).name,
+            "others": list(others),
+            "other_weight": other_weight,
+            "most": most,
+            "penalty": PENALTY,
+            "without": list(without),
+        },
         card,
     )
 
