@@ -1,0 +1,56 @@
+"""The fits of `arbgraph-small`: oracles by hand, features left out, and nothing of a question in the weights that judge it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arbgraph.systems.small.credibility import PARTS
+from train.answer_credibility import PENALTY, Rows, Shrinkage, fit_logistic, fit_softmax, shrinkage
+
+
+def test_a_softmax_without_penalty_finds_the_odds_of_the_right_rows():
+    """Two rows a document, one feature that marks the first: it is right in three of four, so its weight is log 3."""
+    document = np.array([[1.0], [0.0]])
+    used = [(document, np.array([1.0, 0.0] if number < 3 else [0.0, 1.0]), 1.0) for number in range(4)]
+    [weight] = fit_softmax(used, Shrinkage(0.0, np.ones(1)))
+    assert weight == pytest.approx(np.log(3), abs=1e-3)
+
+
+def test_weights_of_questions_count():
+    """The same with the odd one counted three times: the odds are even."""
+    document = np.array([[1.0], [0.0]])
+    used = [(document, np.array([1.0, 0.0]), 1.0)] * 3 + [(document, np.array([0.0, 1.0]), 3.0)]
+    [weight] = fit_softmax(used, Shrinkage(0.0, np.ones(1)))
+    assert weight == pytest.approx(0, abs=1e-3)
+
+
+def test_a_logistic_fit_is_that_of_an_independent_solver():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    y = (rng.random(300) < 1 / (1 + np.exp(-x @ np.array([1.0, -2.0, 0.5, 0.0])))).astype(float)
+    penalty = 1e-2
+    # Ours is the mean loss plus penalty |w|^2; theirs C times the sum plus |w|^2 / 2.
+    other = linear_model.LogisticRegression(C=1 / (2 * penalty * len(y)), fit_intercept=False, tol=1e-10).fit(x, y)
+    ours = fit_logistic(Rows(x, y, np.ones(300)), Shrinkage(penalty, np.ones(4)))
+    assert ours == pytest.approx(other.coef_[0], abs=1e-3)
+
+
+def test_a_feature_that_is_left_out_has_no_weight():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(100, 2))
+    rows = Rows(x, (x[:, 0] > 0).astype(float), np.ones(100))
+    assert fit_logistic(rows, Shrinkage(1e-2, np.array([0.0, 1.0])))[0] == 0
+    assert fit_logistic(rows, Shrinkage(1e-2, np.ones(2)))[0] > 1
+
+
+def test_features_are_left_out_by_name_in_every_part():
+    held = shrinkage(["sources", "support"])
+    assert set(held) == set(PARTS) == set(PENALTY)
+    for part, names in PARTS.items():
+        assert [name for name, kept in zip(names, held[part].keep, strict=True) if not kept] == [
+            name for name in names if name in ("sources", "support")
+        ]
+    with pytest.raises(ValueError, match="'surces'"):
+        shrinkage(["surces"])
