@@ -57,5 +57,5 @@ def test_the_command_takes_both_by_name(tmp_path, folders, capsys):
 
 
 def test_a_name_that_is_no_checkpoint_is_refused(system):
-    with pytest.raises(CheckpointError, match="not a LearnedEvidenceArbitrator"):
+    with pytest.raises(CheckpointError, match="holds a RelationVerifier; give a LearnedEvidenceArbitrator"):
         ArbGraph("default", encoder=system.encoder, verifier=system.verifier, arbitrator="verifier-minilm")

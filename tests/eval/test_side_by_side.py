@@ -83,7 +83,7 @@ def test_bad_plans(opened, tmp_path, capsys):
 
 
 def test_the_shipped_plan_holds_every_system_with_options_that_it_has():
-    values = yaml.safe_load(Path("configs/eval/side_by_side.yaml").read_text(encoding="utf-8"))
+    values = yaml.safe_load(Path("configs/systems/side_by_side.yaml").read_text(encoding="utf-8"))
     assert set(values["systems"]) == set(systems())
     entries = {name: Entry(**entry) for name, entry in values.pop("systems").items()}
     made = SideBySide(systems=entries, **values)

