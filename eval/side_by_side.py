@@ -1,4 +1,4 @@
-"""Every system on the same questions with the same model: `python -m eval.side_by_side --config configs/systems/side_by_side.yaml --out DIR`.
+"""Every system on the same questions with the same model: `python -m eval.side_by_side --config FILE --out DIR` (`configs/systems/`).
 
 Each system becomes a run folder `DIR/NAME`, as `eval.answers` writes it, and can be gone on with, scored anew, or compared with intervals
 (`eval.compare`). A system may have fewer questions than the others (evenly spaced among the same ones), which the table shows.
