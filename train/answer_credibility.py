@@ -96,9 +96,9 @@ def prepare(
     return Prepared(question, found, rows, targets, weight)
 
 
-def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], held: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
+def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], shrunk: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
     """Weights of a softmax over the rows of each document by maximum likelihood of the right rows; one (rows, right, weight) a document."""
-    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]) * held.keep, dtype=torch.float64)
+    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]) * shrunk.keep, dtype=torch.float64)
     y = torch.tensor(np.concatenate([right for _, right, _ in used]), dtype=torch.float64)
     owner = torch.repeat_interleave(torch.arange(len(used)), torch.tensor([len(rows) for rows, _, _ in used]))
     weight = torch.tensor([w for _, _, w in used], dtype=x.dtype)
@@ -111,16 +111,16 @@ def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], held: Shri
         odds = torch.exp(scores - top[owner])
         total = torch.zeros_like(top).index_add(0, owner, odds)
         right = torch.zeros_like(top).index_add(0, owner, odds * y)
-        return -(weight * (torch.log(right + 1e-12) - torch.log(total))).sum() / weight.sum() + held.penalty * values.square().sum()
+        return -(weight * (torch.log(right + 1e-12) - torch.log(total))).sum() / weight.sum() + shrunk.penalty * values.square().sum()
 
     minimise(values, loss)
     return values.detach().numpy()
 
 
-def fit_rescoring(prepared: Sequence[Prepared], held: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
+def fit_rescoring(prepared: Sequence[Prepared], shrunk: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
     """Weights of the phrases' softmax beside the other documents."""
     used = [(rows, y, one.weight) for one in prepared for rows, y in zip(one.rows, one.targets, strict=True) if y is not None]
-    return fit_softmax(used, held, start)
+    return fit_softmax(used, shrunk, start)
 
 
 def read_by_grammar(
@@ -173,14 +173,14 @@ def _right(forms: Sequence[str], stated: str) -> np.ndarray | None:
     return right if right.any() else None
 
 
-def fit_logistic(rows: Rows, held: Shrinkage) -> np.ndarray:
+def fit_logistic(rows: Rows, shrunk: Shrinkage) -> np.ndarray:
     """Weights of a logistic model."""
-    x, y, weight = torch.tensor(rows.x * held.keep), torch.tensor(rows.y), torch.tensor(rows.weight)
+    x, y, weight = torch.tensor(rows.x * shrunk.keep), torch.tensor(rows.y), torch.tensor(rows.weight)
     values = torch.zeros(x.shape[1], dtype=x.dtype, requires_grad=True)
 
     def loss() -> torch.Tensor:
         each = torch.nn.functional.binary_cross_entropy_with_logits(x @ values, y, reduction="none")
-        return (weight * each).sum() / weight.sum() + held.penalty * values.square().sum()
+        return (weight * each).sum() / weight.sum() + shrunk.penalty * values.square().sum()
 
     minimise(values, loss)
     return values.detach().numpy()
