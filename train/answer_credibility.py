@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from arbgraph.systems.small.evidence import Testimony, passage_of, testimonies
 from arbgraph.systems.small.phrases import PhraseReader, answers_of, passage_features
 from arbgraph.systems.small.reading import N_BEST
 from arbgraph.systems.small.rescoring import features, posteriors
-from arbgraph.systems.small.system import open_reading
+from arbgraph.systems.small.system import add_language, open_reading, open_scoring
 from eval.metrics.answers import list_exact_match
 from train.console import say, show_rows
 from train.data.disputes import OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
@@ -83,11 +84,8 @@ class Rows:
     weight: np.ndarray
 
 
-def prepare(
-    question: DisputedQuestion, answers: Sequence[Answers], by_grammar: Sequence[Answers], copy_overlap: float, weight: float
-) -> Prepared:
-    """Evidence, features and targets of one question."""
-    found = testimonies(question.query.documents, answers, by_grammar, copy_overlap)
+def prepare(question: DisputedQuestion, found: list[Testimony], weight: float) -> Prepared:
+    """Features and targets of one question with its evidence."""
     rows = features(question.query.query, found)
     targets = [
         None if stated is None else _right([phrase.plain for phrase in testimony.phrases], stated)
@@ -165,6 +163,23 @@ def read_by_folds(
         for row, answers in zip(rows, readings, strict=True):
             found[row] = answers
     return found
+
+
+def score_by_folds(
+    questions: Sequence[DisputedQuestion],
+    found: Sequence[list[Testimony]],
+    generative_reader: str | None,
+    fold_readers: str | None,
+    cache: str | None,
+    folds: int,
+) -> None:
+    """Has the generative reader score all phrases; for RAMDocs, where `fold_readers` are given, the one trained without the fold."""
+    parts: dict[str | None, list[int]] = defaultdict(list)
+    for row, one in enumerate(questions):
+        held = fold_readers is not None and one.source == RAMDOCS
+        parts[str(Path(fold_readers or "") / str(_fold(one, folds))) if held else generative_reader].append(row)
+    for name, rows in parts.items():
+        add_language(open_scoring(name, cache), [questions[row].query.query for row in rows], [found[row] for row in rows])
 
 
 def _right(forms: Sequence[str], stated: str) -> np.ndarray | None:
@@ -349,6 +364,8 @@ def answer_credibility(
     out: str,
     reader: str = "reader-minilm",
     fold_readers: str | None = None,
+    generative_reader: str | None = "reader-smollm2",
+    fold_generative_readers: str | None = None,
     cache: str | None = None,
     others: Sequence[str] = OTHERS,
     other_weight: float = 0.1,
@@ -364,7 +381,8 @@ def answer_credibility(
         data: folder of the question sets. out: checkpoint folder to write. reader: name or folder of the reader's checkpoint.
         fold_readers: where the reader was trained on RAMDocs dev, folder of one reader a fold (`0`, `1`, ...), each trained without
             the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
-        cache: file that keeps what the reader found. others: sets whose dev parts are fitted on beside RAMDocs dev.
+        generative_reader, fold_generative_readers: the same for the reader that scores phrases; null fits without one.
+        cache: file that keeps what the readers found. others: sets whose dev parts are fitted on beside RAMDocs dev.
         other_weight: weight of their questions. most: questions of a set. folds: of the cross-validation.
         longest: most answers a question, on average. without: features that take no part, for ablations.
         card: further lines of the card.
@@ -383,10 +401,12 @@ def answer_credibility(
     if fold_readers is not None:
         read = read_by_folds(questions, read, fold_readers, cache, folds)
     by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
-    prepared = [
-        prepare(question, answers, parsed, start.copy_overlap, weight)
-        for question, answers, parsed, weight in zip(questions, read, by_grammar, weights, strict=True)
+    found = [
+        testimonies(question.query.documents, answers, parsed, start.copy_overlap)
+        for question, answers, parsed in zip(questions, read, by_grammar, strict=True)
     ]
+    score_by_folds(questions, found, generative_reader, fold_generative_readers, cache, folds)
+    prepared = [prepare(*one) for one in zip(questions, found, weights, strict=True)]
     cases = held_out(prepared, shrunk, folds)
     stages = report(cases)
     settings, chosen = choose_settings(cases, start, longest)
@@ -405,6 +425,7 @@ def answer_credibility(
         metrics,
         {
             "reader": Path(reader).name,
+            "generative_reader": generative_reader and Path(generative_reader).name,
             "others": list(others),
             "other_weight": other_weight,
             "most": most,
@@ -426,7 +447,9 @@ def save(
     """Writes the checkpoint folder."""
     head = {part: torch.tensor([parts[part][name] for name in names], dtype=torch.float64) for part, names in PARTS.items()}
     config = CheckpointConfig(
-        kind=KIND, settings=asdict(settings), features=tuple(f"{part}.{n}" for part, names in PARTS.items() for n in names)
+        kind=KIND,
+        settings=asdict(settings) | {"generative_reader": training["generative_reader"]},
+        features=tuple(f"{part}.{n}" for part, names in PARTS.items() for n in names),
     )
     save_checkpoint(out, config, head=head, card=_card(Path(out).name, parts, settings, metrics, card), metrics=metrics, training=training)
 

@@ -93,8 +93,8 @@ class ArbitratorModule(L.LightningModule):
                     f"{self.parent.path}: was trained on {recorded and recorded.name}, not on {self.chat.name}; give its base"
                 )
             return self.parent.adapt(base, trainable=True)
-        names = [name for name in resolve_targets(base, lora.targets) if _layer(name) is not None or lora.targets != "auto"]
-        chosen = [name for name in names if (_layer(name) or 0) >= first_layer]
+        names = [name for name in resolve_targets(base, lora.targets) if layer_number(name) is not None or lora.targets != "auto"]
+        chosen = [name for name in names if (layer_number(name) or 0) >= first_layer]
         if not chosen:
             raise ValueError(f"no LoRA target is in layer {first_layer} or above; the last is {max(map(str, names), default='none')}")
         return adapt(base, LoraSettings(lora.r, lora.alpha, lora.dropout, chosen))
@@ -270,7 +270,7 @@ def _exact_logits(model: nn.Module) -> None:
     head.forward = forward
 
 
-def _layer(name: str) -> int | None:
+def layer_number(name: str) -> int | None:
     """The number of the block that a module belongs to: the first number in its name."""
     return next((int(part) for part in name.split(".") if part.isdigit()), None)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import Any
 
-import lightning as L
 import torch
 from torch import Tensor
 
@@ -19,13 +17,13 @@ from arbgraph.reader.readings import Reading
 from arbgraph.reader.tokens import ReaderTokenizer
 from arbgraph.verifier.backbone import load_backbone, load_config
 from eval.metrics.reading import reading_scores
-from train.console import say, show_rows
-from train.data.reading import ReaderData
+from train.console import show_rows
 from train.lora import LoraSettings, adapt, parameter_rows
 from train.network import unfreeze
+from train.reading_module import ReadingModule
 
 
-class ReaderModule(L.LightningModule):
+class ReaderModule(ReadingModule):
     """Encoder with LoRA (or trained whole), span head, and the loss.
 
     Args:
@@ -65,8 +63,6 @@ class ReaderModule(L.LightningModule):
         warmup: float = 0.05,
     ) -> None:
         super().__init__()
-        # The base's frozen weights are not in a training checkpoint.
-        self.strict_loading = False
         self.output, self.full, self.max_tokens = output, full, max_tokens
         self.settings = {"lr": lr, "head_lr": lr if head_lr is None else head_lr, "weight_decay": weight_decay, "warmup": warmup}
         self.resolved = resolve_model(base, offline=offline)
@@ -82,15 +78,9 @@ class ReaderModule(L.LightningModule):
             self.parent = load_checkpoint(init_from, kind=KIND)
             self.model, _ = load_reader(self.parent, offline=offline, trainable=True)
         self.model.train()
-        self.seen, self.smoothed, self.started = 0, 0.0, time.monotonic()
-        self.dev_reports: dict[str, dict[str, Any]] = {}
         frozen = {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
         buffers = {f"model.encoder.{name}" for name, _ in self.model.encoder.named_buffers()}
         self._kept = frozenset(self.state_dict().keys() - frozen - buffers)
-
-    @property
-    def _data(self) -> ReaderData:
-        return self.trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
     def tokenizer(self) -> ReaderTokenizer:
@@ -107,15 +97,7 @@ class ReaderModule(L.LightningModule):
         spans, none = self.model(batch)
         losses = span_loss(spans, none, gold)
         loss = (losses * known).sum() / known.sum().clamp(min=1)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise ValueError(f"loss is {value} in batch {batch_idx}; lower the learning rate, or train with trainer.precision 32-true")
-        self.seen += len(known)
-        self.smoothed = value if self.smoothed == 0 else 0.98 * self.smoothed + 0.02 * value
-        self.log("train/loss", self.smoothed, batch_size=len(known))
-        if self.global_step % 50 == 0:
-            rate = self.seen / max(1e-9, time.monotonic() - self.started)
-            say(f"step {self.global_step} of {self.trainer.estimated_stepping_batches}, loss {self.smoothed:.4f}, {rate:.1f} readings/s")
+        self.note(loss, len(known), batch_idx, memory=0.98, every=50)
         return loss
 
     def on_validation_epoch_start(self) -> None:
@@ -161,18 +143,6 @@ class ReaderModule(L.LightningModule):
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "interval": "step"},
         }
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["state_dict"] = {name: tensor for name, tensor in checkpoint["state_dict"].items() if name in self._kept}
-        checkpoint["seen"] = self.seen
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        missing = sorted(self._kept - checkpoint["state_dict"].keys())
-        if missing:
-            raise ValueError(
-                f"the training checkpoint lacks {len(missing)} trained tensors, {missing[0]} first; it is of another configuration"
-            )
-        self.seen = checkpoint["seen"]
 
 
 def span_loss(spans: Tensor, none: Tensor, gold: Tensor) -> Tensor:

@@ -51,10 +51,10 @@ def _wrapped(tokenizer: Tokenizer, template: str) -> PreTrainedTokenizerFast:
     return wrapped
 
 
-def save_tiny(folder: Path, tokenizer: PreTrainedTokenizerFast | None = None, context: int = 512) -> Path:
-    """Writes model and tokenizer; the same weights every time."""
+def save_tiny(folder: Path, tokenizer: PreTrainedTokenizerFast | None = None, context: int = 512, seed: int = 0) -> Path:
+    """Writes model and tokenizer; the same weights for a seed."""
     tokenizer = tokenizer or byte_tokenizer()
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,

@@ -155,11 +155,15 @@ def _elsewhere(
 
 
 class Order(Sampler[list[int]]):
-    """Batches of similar length, questions made by rule mostly first and question sets mostly last, or `mixed`; one plan for a seed."""
+    """Batches of similar length, questions made by rule mostly first and question sets mostly last, or `mixed`; one plan for a seed.
+
+    The next pass leaves out the first `skip` batches, once.
+    """
 
     def __init__(
         self, lengths: Sequence[int], ruled: Sequence[bool], *, batch_size: int, seed: int, block: int = 24, mixed: bool = False
     ) -> None:
+        self.skip = 0
         rng = random.Random(seed)
         keys = [rng.random() if mixed else 1 - math.sqrt(rng.random()) if rule else math.sqrt(rng.random()) for rule in ruled]
         order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -174,7 +178,9 @@ class Order(Sampler[list[int]]):
         return len(self.batches)
 
     def __iter__(self) -> Iterator[list[int]]:
-        return iter(self.batches)
+        # When the first batch is asked for, and not before: a resumed trainer makes its iterator first.
+        begin, self.skip = self.skip, 0
+        yield from self.batches[begin:]
 
 
 class ReaderCollator:
@@ -261,11 +267,15 @@ class ReaderData(L.LightningDataModule):
         if ramdocs_held is not None and not 0 <= ramdocs_held < ramdocs_folds:
             raise ValueError(f"ramdocs_held is {ramdocs_held}; give a fold from 0 to {ramdocs_folds - 1}, or null")
         self.ramdocs_held, self.ramdocs_folds = ramdocs_held, ramdocs_folds
-        tokenizer = load_tokenizer(resolve_model(base, offline=offline))
-        self.collator = ReaderCollator(ReaderTokenizer(tokenizer, max_tokens=max_tokens), width)
+        self.collator: Any = self.make_collator(base, max_tokens, width, offline)
         self.train_rows: list[Reading] = []
         self.dev_sets: dict[str, list[Reading]] = {}
         self.counts: list[dict[str, Any]] = []
+
+    def make_collator(self, base: str, max_tokens: int, width: int, offline: bool) -> Any:
+        """What makes batches of readings for the model to be trained."""
+        tokenizer = load_tokenizer(resolve_model(base, offline=offline))
+        return ReaderCollator(ReaderTokenizer(tokenizer, max_tokens=max_tokens), width)
 
     def setup(self, stage: str | None = None) -> None:
         """Reads everything once."""

@@ -55,10 +55,14 @@ class CredibilitySettings:
 
 @dataclass(frozen=True)
 class Weights:
-    """Everything learned: the weights of each part by feature name, and the scalars of the propagation."""
+    """Everything learned: the weights of each part by feature name, and the scalars of the propagation.
+
+    `generative_reader` is the checkpoint whose scores they weigh, or None.
+    """
 
     parts: Mapping[str, Mapping[str, float]]
     settings: CredibilitySettings = field(default_factory=CredibilitySettings)
+    generative_reader: str | None = None
 
     def vector(self, part: str) -> np.ndarray:
         """The weights of a part in the order of its features."""
@@ -76,10 +80,12 @@ class Weights:
                 raise CheckpointError(f"{checkpoint.path}: {part} must hold {len(names)} weights; fit it again with this version")
             parts[part] = dict(zip(names, values.double().tolist(), strict=True))
         try:
-            settings = CredibilitySettings(**checkpoint.config.settings)
+            stated = dict(checkpoint.config.settings)
+            generative_reader = stated.pop("generative_reader", None)
+            settings = CredibilitySettings(**stated)
         except TypeError as error:
             raise CheckpointError(f"{checkpoint.path}: {error}; fit it again with this version") from error
-        return cls(parts, settings), checkpoint
+        return cls(parts, settings, generative_reader), checkpoint
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from arbgraph.independence import source_groups
 from arbgraph.reader import Answers
 from arbgraph.schema import Document
@@ -32,12 +34,16 @@ _NOUN_AFTER = re.compile(r"[ -][a-z]{3,}(?: [a-z]{3,})?")
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase that may be its document's answer: probabilities by the reader (`score`) and by grammar, 0 where it was not named."""
+    """A phrase that may be its document's answer: probabilities by the reader (`score`) and by grammar, 0 where it was not named.
+
+    `language` is the probability by a generative reader among all phrases of the document and no answer; None where it was not asked.
+    """
 
     text: str
     place: Place
     score: float
     grammar: float = 0.0
+    language: float | None = None
 
     @cached_property
     def key(self) -> str:
@@ -63,8 +69,8 @@ class Testimony:
 
     Attributes:
         document: the document. group: its independent source. subject: the entity it is headed by, if it has a heading.
-        phrases: candidates, in the order of their places. no_answer, grammar_no_answer: probabilities that the document
-            answers nothing, by the reader and by grammar.
+        phrases: candidates, in the order of their places. no_answer, grammar_no_answer, language_no_answer: probabilities that the
+            document answers nothing, by the reader, by grammar and by a generative reader (None where it was not asked).
         disputes: where near copies of it say something else.
     """
 
@@ -74,6 +80,7 @@ class Testimony:
     phrases: list[Phrase]
     no_answer: float
     grammar_no_answer: float = 0.5
+    language_no_answer: float | None = None
     disputes: list[Dispute] = field(default_factory=list)
 
     @cached_property
@@ -113,6 +120,14 @@ def testimonies(
     for testimony in found:
         testimony.phrases.sort(key=lambda phrase: (phrase.place, -phrase.score))
     return found
+
+
+def with_language(testimony: Testimony, logprobs: Sequence[float]) -> None:
+    """Notes what a generative reader says of a document: log-probabilities of no answer and of each phrase, in their order."""
+    odds = np.exp(np.asarray(logprobs) - max(logprobs))
+    none, *each = (odds / odds.sum()).tolist()
+    testimony.language_no_answer = none
+    testimony.phrases = [replace(phrase, language=one) for phrase, one in zip(testimony.phrases, each, strict=True)]
 
 
 def _with_grammar(phrases: list[Phrase], parsed: Answers, shift: int) -> list[Phrase]:

@@ -25,6 +25,8 @@ SHAPES = ("full_date", "year", "number", "amount", "capitals", "lower")
 
 # Mass of a phrase that the reader did not name; of one that no other document supports.
 LEAST_SCORE, LEAST_SUPPORT = 1e-4, 0.05
+# A language model is never surer than this that a phrase is no answer.
+LEAST_LANGUAGE = 1e-5
 # Scores below this support nothing.
 LEAST_MASS = 5e-3
 
@@ -38,6 +40,9 @@ PHRASE_FEATURES = (
         "outer",
         "support",
         "grammar_support",
+        "language",
+        "best_language",
+        "language_support",
         "related",
         "spread",
         "varies",
@@ -52,7 +57,7 @@ PHRASE_FEATURES = (
     *("of_kind", "not_of_kind"),
     *(f"{asked}:{shape}" for asked in ASKED for shape in SHAPES),
 )
-NONE_FEATURES = ("none", "no_answer", "grammar_no_answer", "names_missing", "headed_by_name", "none_has_kind")
+NONE_FEATURES = ("none", "no_answer", "grammar_no_answer", "language_no_answer", "names_missing", "headed_by_name", "none_has_kind")
 FEATURES = (*PHRASE_FEATURES, *NONE_FEATURES)
 
 _PLAIN_NUMBER = re.compile(r"[\d.,]+")
@@ -89,7 +94,10 @@ def features(question: str, testimonies: Sequence[Testimony]) -> list[np.ndarray
     asked, names = asked_for(question), names_in(question)
     words = words_in(question)
     region, kind = bool(_REGION.search(question)), kind_asked(question)
-    mass = _mass(testimonies, lambda phrase: phrase.score), _mass(testimonies, lambda phrase: phrase.grammar)
+    mass = tuple(
+        _mass(testimonies, score)
+        for score in (lambda phrase: phrase.score, lambda phrase: phrase.grammar, lambda phrase: phrase.language or 0.0)
+    )
     found = []
     for testimony in testimonies:
         own = [_phrase(phrase, testimony, testimonies, mass, words, asked, region, kind) for phrase in testimony.phrases]
@@ -120,6 +128,7 @@ def _none(testimony: Testimony, names: frozenset[str], kind: str | None) -> list
         "none": 1.0,
         "no_answer": float(np.log(testimony.no_answer + LEAST_SCORE)),
         "grammar_no_answer": float(np.log(testimony.grammar_no_answer + LEAST_SCORE)),
+        "language_no_answer": _language(testimony.language_no_answer),
         "names_missing": missing,
         "headed_by_name": headed,
         "none_has_kind": float(kind is not None and all(of_kind(phrase.plain, kind) < HEAD for phrase in testimony.phrases)),
@@ -127,18 +136,23 @@ def _none(testimony: Testimony, names: frozenset[str], kind: str | None) -> list
     return [values.get(name, 0.0) for name in FEATURES]
 
 
+def _language(probability: float | None) -> float:
+    """Its logarithm; 0, which weighs nothing, where there is no generative reader."""
+    return 0.0 if probability is None else float(np.log(probability + LEAST_LANGUAGE))
+
+
 def _phrase(
     phrase: Phrase,
     testimony: Testimony,
     testimonies: Sequence[Testimony],
-    masses: tuple[Mapping[str, Mapping[int, float]], Mapping[str, Mapping[int, float]]],
+    masses: Sequence[Mapping[str, Mapping[int, float]]],
     words: frozenset[str],
     asked: Asked,
     region: bool,
     kind: str | None,
 ) -> list[float]:
     mass = masses[0]
-    support, grammar_support = (_elsewhere(one.get(phrase.key, {}), testimony.group) for one in masses)
+    support, grammar_support, language_support = (_elsewhere(one.get(phrase.key, {}), testimony.group) for one in masses)
     related: dict[int, float] = {}
     for key, by_group in mass.items():
         if key != phrase.key and (contains(key, phrase.key) or contains(phrase.key, key)):
@@ -149,6 +163,7 @@ def _phrase(
     own = phrase.plain.split() or [phrase.plain]
     at = [dispute.place for dispute in disputed(testimony, phrase)]
     top = max((other.score for other in testimony.phrases), default=0.0)
+    top_language = max((other.language or 0.0 for other in testimony.phrases), default=0.0)
     top_grammar = max((other.grammar for other in testimony.phrases), default=0.0)
     inner = max((o.score for o in testimony.phrases if o is not phrase and within(o.place, phrase.place)), default=0.0)
     outer = max((o.score for o in testimony.phrases if o is not phrase and within(phrase.place, o.place)), default=0.0)
@@ -162,6 +177,9 @@ def _phrase(
         "inner": float(np.log(inner + LEAST_SCORE)),
         "outer": float(np.log(outer + LEAST_SCORE)),
         "grammar_support": float(np.log(grammar_support + LEAST_SUPPORT)),
+        "language": _language(phrase.language),
+        "best_language": float(phrase.language is not None and phrase.language == top_language),
+        "language_support": 0.0 if phrase.language is None else float(np.log(language_support + LEAST_SUPPORT)),
         "cuts_name": float(phrase.text[:1].isupper() and start >= 0 and bool(_BEFORE.search(text[:start]) or _AFTER.match(text, end))),
         "counts": float(phrase.text[-1:].isdigit() and bool(_COUNTS.match(text, max(0, end)))),
         "of_kind": named,
