@@ -12,8 +12,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -145,7 +145,10 @@ def build(
     base = by_name[reference]
     for result in results:
         if result.questions != base.questions:
-            raise InputError(f"runs {reference!r} and {result.name!r} are about different questions, so they cannot be paired")
+            raise InputError(
+                f"runs {reference!r} and {result.name!r} are about different questions, so they cannot be paired; "
+                "--common true compares on those that both have"
+            )
     names = tuple(dict.fromkeys(m for r in results for m in r.metrics)) if metrics is None else tuple(metrics)
     unknown = [name for name in names if not any(name in r.metrics for r in results)]
     if unknown:
@@ -253,6 +256,27 @@ def print_comparison(
     console.print("Differences with 95% bootstrap intervals over questions; * p < 0.05, ** p < 0.01, *** p < 0.001 (permutation, Holm).")
 
 
+def on_common_questions(results: Sequence[Result], prefixes: Mapping[str, str]) -> list[Result]:
+    """The results cut to the questions that all of them have, in the order of the first; ids are put in terms of each other by `prefixes`.
+
+    For runs on questions and on questions derived from them: `{"ramdocs-amp-": "ramdocs-"}` reads `ramdocs-amp-7` as `ramdocs-7`.
+    Raises InputError on results with pooled claims, where two ids become one, and where no question is common.
+    """
+    renamed = []
+    for result in results:
+        if result.claims:
+            raise InputError(f"run {result.name!r} holds claims pooled over questions, which cannot be cut; give outputs of eval.answers")
+        ids = [next((new + one.removeprefix(old) for old, new in prefixes.items() if one.startswith(old)), one) for one in result.questions]
+        if len(set(ids)) < len(ids):
+            raise InputError(f"run {result.name!r}: two questions get the same id by {dict(prefixes)}")
+        renamed.append(replace(result, questions=tuple(ids)))
+    common = [one for one in renamed[0].questions if all(one in result.questions for result in renamed[1:])]
+    if not common:
+        raise InputError("the runs have no question in common; --prefixes says how ids of derived questions begin")
+    values = [{name: [by_id[one] for one in common] for name in r.values for by_id in [r.by_question(name)]} for r in renamed]
+    return [replace(result, questions=tuple(common), values=cut) for result, cut in zip(renamed, values, strict=True)]
+
+
 def to_records(comparison: Comparison) -> list[dict[str, Any]]:
     """Every cell as a JSON record."""
     return [
@@ -266,6 +290,8 @@ def main(
     results: list[Path],
     reference: str,
     metrics: list[str] | None = None,
+    common: bool = False,
+    prefixes: dict[str, str] | None = None,
     format: Format = "terminal",
     out: Path | None = None,
     json: Path | None = None,
@@ -276,11 +302,15 @@ def main(
         results: result files, folders of them, or output folders of `eval.answers`.
         reference: the run that the others are compared with.
         metrics: which metrics; all by default.
+        common: compare on the questions that all runs have, where they are about different ones.
+        prefixes: beginnings of question ids to read as others, so that derived questions meet those that they derive from.
         format: of the table.
         out: write the table to this file.
         json: write every cell as a JSON line to this file.
     """
     loaded = [result for source in results for result in load_results(source)]
+    if common or prefixes:
+        loaded = on_common_questions(loaded, prefixes or {})
     if json is not None:
         write_json_lines(json, to_records(build(loaded, reference, metrics)))
     if format == "terminal":

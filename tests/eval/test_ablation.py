@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from arbgraph.propagation.trace import Verdicts
 from arbgraph.schema import Answer, Citation, Claim, Document, Mention, Query
 from eval.ablation import answer_values, main, run
 from eval.benchmarks.base import Item
-from eval.compare import build, cell_text, load_results, render, rows_of
+from eval.compare import Result, build, cell_text, load_results, on_common_questions, render, rows_of
 from eval.compare import main as compare_main
+from eval.metrics.credibility import Scored
 from eval.propagation_systems import GraphSet
 from eval.study import Base, Published, RunSpec, Study
 from eval.variants import Decisive, HardElimination, without_pairs
@@ -267,3 +269,34 @@ def test_runs_of_a_system_on_a_benchmark_are_compared(tmp_path):
     (tmp_path / "two" / "metrics.json").write_text('{"system": "two"}', encoding="utf-8")
     with pytest.raises(InputError, match="score the run anew"):
         load_results(tmp_path / "two")
+
+
+def answered(folder: Path, questions: list[str], values: list[float]) -> Result:
+    """A run of `eval.answers`."""
+    folder.mkdir()
+    row = {"benchmark": "b", "split": "test", "system": folder.name, "questions": questions, "values": {"em_strict": values}}
+    (folder / "metrics.json").write_text(json.dumps(row), encoding="utf-8")
+    return load_results(folder)[0]
+
+
+def test_derived_questions_meet_those_that_they_derive_from(tmp_path):
+    plain = answered(tmp_path / "plain", ["q-1", "q-2", "q-3"], [1.0, 0.0, 1.0])
+    copies = answered(tmp_path / "copies", ["q-amp-3", "q-amp-1"], [0.0, 1.0])
+    with pytest.raises(InputError, match="--common true"):
+        build([plain, copies], "plain")
+    cut = on_common_questions([plain, copies], {"q-amp-": "q-"})
+    assert [one.questions for one in cut] == [("q-1", "q-3")] * 2
+    assert [one.values["em_strict"] for one in cut] == [[1.0, 1.0], [1.0, 0.0]]
+    compare_main([tmp_path / "plain", tmp_path / "copies"], "plain", prefixes={"q-amp-": "q-"}, format="csv", out=tmp_path / "out.csv")
+    assert "-0.5" in (tmp_path / "out.csv").read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="no question in common"):
+        on_common_questions([plain, copies], {})
+    with pytest.raises(InputError, match="get the same id"):
+        on_common_questions([plain], {"q-1": "q-2"})
+
+
+def test_pooled_claims_cannot_be_cut(tmp_path):
+    [one] = load_results(result(tmp_path / "a.json", "a", [0.0] * 4))
+    scored = Scored(torch.zeros(1), torch.ones(1, dtype=torch.bool), torch.ones(1), torch.zeros(1, dtype=torch.long))
+    with pytest.raises(InputError, match="pooled over questions"):
+        on_common_questions([replace(one, claims={"all": scored})], {})
