@@ -203,9 +203,10 @@ class GenerativeReader:
         longest = max(map(len, prompts))
         ids = torch.tensor([[self.prompt.end] * (longest - len(prompt)) + prompt for prompt in prompts], device=self.model.device)
         mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=self.model.device)
+        options: dict[str, Any] = {"num_beams": beams, "num_return_sequences": beams, "length_penalty": 0.0} if beams > 1 else {}
         output = self.model.generate(
-            input_ids=ids, attention_mask=mask, max_new_tokens=max_new_tokens, num_beams=beams, num_return_sequences=beams,
-            do_sample=False, length_penalty=0.0, eos_token_id=self.prompt.end, pad_token_id=self.prompt.end,
+            input_ids=ids, attention_mask=mask, max_new_tokens=max_new_tokens, do_sample=False,
+            eos_token_id=self.prompt.end, pad_token_id=self.prompt.end, **options,
         )  # fmt: skip
         texts = self.prompt.tokenizer.batch_decode(output[:, longest:], skip_special_tokens=True)
         named = [list(dict.fromkeys([NO_ANSWER, *map(_flat, texts[row * beams : (row + 1) * beams])])) for row in range(len(prompts))]
