@@ -369,7 +369,7 @@ def answer_credibility(
     cache: str | None = None,
     others: Sequence[str] = OTHERS,
     other_weight: float = 0.1,
-    most: int = 100,
+    most: int = 30,
     folds: int = 5,
     longest: float = 3.0,
     without: Sequence[str] = (),
@@ -383,7 +383,7 @@ def answer_credibility(
             the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
         generative_reader, fold_generative_readers: the same for the reader that scores phrases; null fits without one.
         cache: file that keeps what the readers found. others: sets whose dev parts are fitted on beside RAMDocs dev.
-        other_weight: weight of their questions. most: questions of a set. folds: of the cross-validation.
+        other_weight: weight of their questions. most: questions of one of them. folds: of the cross-validation.
         longest: most answers a question, on average. without: features that take no part, for ablations.
         card: further lines of the card.
     """
@@ -393,7 +393,7 @@ def answer_credibility(
     start = CredibilitySettings()
     questions: list[DisputedQuestion] = []
     for name in (RAMDOCS, *others):
-        some = disputed_questions(data, name)[:most]
+        some = disputed_questions(data, name)[: None if name == RAMDOCS else most]
         questions += some
         say(f"{name}: {len(some)} questions, {sum(len(q.query.documents) for q in some)} documents")
     weights = [1.0 if question.source == RAMDOCS else other_weight for question in questions]

@@ -70,15 +70,19 @@ class Weights:
 
     @classmethod
     def load(cls, name: str | Path) -> tuple[Weights, Checkpoint]:
-        """The weights of a checkpoint folder, or of a shipped one by name. Raises CheckpointError on a missing or damaged one."""
+        """The weights of a checkpoint folder, or of a shipped one by name; a feature that it was fitted without weighs nothing.
+
+        Raises CheckpointError on a missing or damaged folder, and on one that weighs features of another version.
+        """
         checkpoint = load_checkpoint(name, kind=KIND)
         head = checkpoint.head()
         parts = {}
         for part, names in PARTS.items():
+            fitted = [name.removeprefix(f"{part}.") for name in checkpoint.config.features if name.startswith(f"{part}.")]
             values = head.get(part)
-            if values is None or values.shape != (len(names),):
-                raise CheckpointError(f"{checkpoint.path}: {part} must hold {len(names)} weights; fit it again with this version")
-            parts[part] = dict(zip(names, values.double().tolist(), strict=True))
+            if values is None or values.shape != (len(fitted),) or not {*fitted} <= {*names}:
+                raise CheckpointError(f"{checkpoint.path}: {part} does not weigh the features of this version; fit it again")
+            parts[part] = dict.fromkeys(names, 0.0) | dict(zip(fitted, values.double().tolist(), strict=True))
         try:
             stated = dict(checkpoint.config.settings)
             generative_reader = stated.pop("generative_reader", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +13,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from arbgraph.checkpoint import CheckpointError, find_checkpoint
 from arbgraph.reader import Answers, Span
 from arbgraph.schema import Answer, Document
 from arbgraph.systems.small import evidence as small
+from arbgraph.systems.small.credibility import Weights
 from arbgraph.systems.small.evidence import Testimony, with_language
 from arbgraph.systems.small.reading import CachedScoring
 from arbgraph.systems.small.rescoring import FEATURES, LEAST_LANGUAGE, LEAST_SUPPORT, features
@@ -99,3 +103,20 @@ def test_the_system_weighs_them_and_answers_alike_alone_and_in_a_batch(tmp_path:
     assert scorer.scored == 3
     assert "TellingScorer" in str(system.describe()["generative_reader"])
     assert ArbGraphSmall(reader=TellingReader("1971"), weights=given).describe()["generative_reader"] is None
+
+
+def test_a_checkpoint_fitted_without_a_generative_reader_gives_its_features_no_weight() -> None:
+    parts, checkpoint = Weights.load("arbgraph-small")
+    assert parts.generative_reader is None
+    assert parts.parts["rescoring"]["language"] == 0
+    assert parts.parts["rescoring"]["reader"] != 0
+    assert "rescoring.language" not in checkpoint.config.features
+
+
+def test_features_of_another_version_are_refused(tmp_path: Path) -> None:
+    folder = shutil.copytree(find_checkpoint("arbgraph-small"), tmp_path / "small")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["features"] = [name.replace("rescoring.words", "rescoring.letters") for name in config["features"]]
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="rescoring does not weigh the features of this version"):
+        Weights.load(folder)
