@@ -72,7 +72,8 @@ class Prepared:
     found: list[Testimony]
     rows: list[np.ndarray]
     targets: list[np.ndarray | None]
-    weight: float = 1.0
+    weight: float
+    least_mass: float
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,14 @@ class Rows:
     weight: np.ndarray
 
 
-def prepare(question: DisputedQuestion, found: list[Testimony], weight: float) -> Prepared:
+def prepare(question: DisputedQuestion, found: list[Testimony], weight: float, least_mass: float) -> Prepared:
     """Features and targets of one question with its evidence."""
     rows = features(question.query.query, found)
     targets = [
         None if stated is None else _right([phrase.plain for phrase in testimony.phrases], stated)
         for testimony, stated in zip(found, question.stated, strict=True)
     ]
-    return Prepared(question, found, rows, targets, weight)
+    return Prepared(question, found, rows, targets, weight, least_mass)
 
 
 def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], shrunk: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
@@ -217,7 +218,7 @@ class Claimed:
 def claim(one: Prepared, rescoring: np.ndarray) -> Claimed:
     """Makes the claims of a question with the given rescoring weights."""
     weights = dict(zip(PARTS["rescoring"], rescoring.tolist(), strict=True))
-    claims = claims_of(one.found, posteriors(weights, one.rows))
+    claims = claims_of(one.found, posteriors(weights, one.rows), one.least_mass)
     question = one.question.query.query
     pairs, about = pair_features(question, one.found, claims)
     labels = [one.question.label(each.text) for each in claims]
@@ -372,6 +373,7 @@ def answer_credibility(
     most: int = 30,
     folds: int = 5,
     longest: float = 3.0,
+    least_mass: float = 0.3,
     without: Sequence[str] = (),
     card: str = "",
 ) -> None:
@@ -384,13 +386,14 @@ def answer_credibility(
         generative_reader, fold_generative_readers: the same for the reader that scores phrases; null fits without one.
         cache: file that keeps what the readers found. others: sets whose dev parts are fitted on beside RAMDocs dev.
         other_weight: weight of their questions. most: questions of one of them. folds: of the cross-validation.
-        longest: most answers a question, on average. without: features that take no part, for ablations.
+        longest: most answers a question, on average. least_mass: of a phrase that makes a claim.
+        without: features that take no part, for ablations.
         card: further lines of the card.
     """
     begin = time.time()
     shrunk = shrinkage(without)
     reading = open_reading(reader, cache)
-    start = CredibilitySettings()
+    start = CredibilitySettings(least_mass=least_mass)
     questions: list[DisputedQuestion] = []
     for name in (RAMDOCS, *others):
         some = disputed_questions(data, name)[: None if name == RAMDOCS else most]
@@ -406,7 +409,7 @@ def answer_credibility(
         for question, answers, parsed in zip(questions, read, by_grammar, strict=True)
     ]
     score_by_folds(questions, found, generative_reader, fold_generative_readers, cache, folds)
-    prepared = [prepare(*one) for one in zip(questions, found, weights, strict=True)]
+    prepared = [prepare(*one, least_mass) for one in zip(questions, found, weights, strict=True)]
     cases = held_out(prepared, shrunk, folds)
     stages = report(cases)
     settings, chosen = choose_settings(cases, start, longest)

@@ -18,8 +18,6 @@ from arbgraph.systems.small.copies import Place, overlap
 from arbgraph.systems.small.evidence import Phrase, Testimony
 from arbgraph.systems.small.subjects import Subject, same_subject
 
-# A phrase makes a claim where it is its document's likeliest answer, or where its mass over independent sources reaches this.
-LEAST_MASS = 0.3
 LEAST = 1e-3
 
 CLAIM_FEATURES = (
@@ -64,8 +62,11 @@ class AnswerClaim:
     subjects: frozenset[Subject] = field(default_factory=frozenset)
 
 
-def claims_of(testimonies: Sequence[Testimony], posteriors: Sequence[np.ndarray]) -> list[AnswerClaim]:
-    """The claims of one question, most mass first. They do not depend on the order of the documents."""
+def claims_of(testimonies: Sequence[Testimony], posteriors: Sequence[np.ndarray], least_mass: float) -> list[AnswerClaim]:
+    """The claims of one question, most mass first. They do not depend on the order of the documents.
+
+    A phrase makes a claim where it is its document's likeliest answer, or where its mass over independent sources reaches `least_mass`.
+    """
     by_key: dict[str, list[tuple[int, Phrase, float]]] = defaultdict(list)
     top: dict[int, tuple[Phrase, float]] = {}
     for number, (testimony, posterior) in enumerate(zip(testimonies, posteriors, strict=True)):
@@ -74,7 +75,7 @@ def claims_of(testimonies: Sequence[Testimony], posteriors: Sequence[np.ndarray]
             if number not in top or (-probability, phrase.place) < (-top[number][1], top[number][0].place):
                 top[number] = phrase, probability
     chosen = {phrase.key for phrase, _ in top.values()}
-    chosen |= {key for key, rows in by_key.items() if _mass(testimonies, rows) >= LEAST_MASS}
+    chosen |= {key for key, rows in by_key.items() if _mass(testimonies, rows) >= least_mass}
     parts = _merged({key: by_key[key] for key in sorted(chosen)}, testimonies)
     claims = [_claim(keys, [row for key in keys for row in by_key[key]], top, testimonies) for keys in parts]
     return sorted(claims, key=lambda claim: (-claim.mass, claim.text))

@@ -42,7 +42,10 @@ MARGIN = 1e-4
 
 @dataclass(frozen=True)
 class CredibilitySettings:
-    """Scalars of the propagation; see `CredibilityPropagation`. `abstain` is the logit of "the evidence does not decide"."""
+    """Scalars of the propagation; see `CredibilityPropagation`. `abstain` is the logit of "the evidence does not decide".
+
+    `copy_overlap` is the share of word runs that makes two documents one source; `least_mass`: see `claims_of`.
+    """
 
     rounds: int = 2
     step_size: float = 1.0
@@ -51,6 +54,7 @@ class CredibilitySettings:
     tau_conf: float = 0.5
     abstain: float = -1.0
     copy_overlap: float = 0.2
+    least_mass: float = 0.3
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class Judged:
 def judge(question: str, testimonies: Sequence[Testimony], weights: Weights) -> Judged:
     """Rescores the phrases, makes claims, and arbitrates between those that contradict each other."""
     rows = posteriors(weights.parts["rescoring"], features(question, testimonies))
-    claims = claims_of(testimonies, rows)
+    claims = claims_of(testimonies, rows, weights.settings.least_mass)
     graph = evidence_graph(question, testimonies, claims, weights)
     return propagate([claims], [graph], weights.settings)[0]
 
