@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -370,7 +370,8 @@ def answer_credibility(
     cache: str | None = None,
     others: Sequence[str] = OTHERS,
     other_weight: float = 0.1,
-    most: int = 30,
+    others_for: Literal["everything", "grammar"] = "everything",
+    most: int = 100,
     folds: int = 5,
     longest: float = 3.0,
     least_mass: float = 0.3,
@@ -385,7 +386,8 @@ def answer_credibility(
             the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
         generative_reader, fold_generative_readers: the same for the reader that scores phrases; null fits without one.
         cache: file that keeps what the readers found. others: sets whose dev parts are fitted on beside RAMDocs dev.
-        other_weight: weight of their questions. most: questions of one of them. folds: of the cross-validation.
+        other_weight: weight of their questions. others_for: whether they take part in all fits, or in that of the grammar alone, which
+            needs no reader. most: questions of one of them. folds: of the cross-validation.
         longest: most answers a question, on average. least_mass: of a phrase that makes a claim.
         without: features that take no part, for ablations.
         card: further lines of the card.
@@ -400,10 +402,13 @@ def answer_credibility(
         questions += some
         say(f"{name}: {len(some)} questions, {sum(len(q.query.documents) for q in some)} documents")
     weights = [1.0 if question.source == RAMDOCS else other_weight for question in questions]
+    by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
+    if others_for == "grammar":
+        whole = [row for row, question in enumerate(questions) if question.source == RAMDOCS]
+        questions, weights, by_grammar = ([some[row] for row in whole] for some in (questions, weights, by_grammar))
     read = reading.read([question.query for question in questions])
     if fold_readers is not None:
         read = read_by_folds(questions, read, fold_readers, cache, folds)
-    by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
     found = [
         testimonies(question.query.documents, answers, parsed, start.copy_overlap)
         for question, answers, parsed in zip(questions, read, by_grammar, strict=True)
@@ -431,6 +436,7 @@ def answer_credibility(
             "generative_reader": generative_reader and Path(generative_reader).name,
             "others": list(others),
             "other_weight": other_weight,
+            "others_for": others_for,
             "most": most,
             "penalty": PENALTY,
             "without": list(without),

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from arbgraph.schema import Query
+from arbgraph.splits import fold_of
 from arbgraph.systems.small.credibility import PARTS
+from arbgraph.systems.small.evidence import Testimony
+from train import answer_credibility as module
 from train.answer_credibility import PENALTY, Rows, Shrinkage, fit_logistic, fit_softmax, shrinkage
+from train.data.disputes import RAMDOCS, DisputedQuestion
 
 
 def test_a_softmax_without_penalty_finds_the_odds_of_the_right_rows():
@@ -54,3 +61,25 @@ def test_features_are_left_out_by_name_in_every_part():
         ]
     with pytest.raises(ValueError, match="'surces'"):
         shrinkage(["surces"])
+
+
+def test_every_fold_is_scored_by_the_reader_that_has_not_seen_it(monkeypatch):
+    """RAMDocs by the readers of folds, other sets by the one that is shipped; without readers of folds, all by that one."""
+    asked: dict[str, list[str]] = {}
+    monkeypatch.setattr(module, "open_scoring", lambda name, cache: name)
+    monkeypatch.setattr(module, "add_language", lambda name, questions, found: asked.setdefault(str(name), []).extend(questions))
+    texts = [f"When did hall {number} open?" for number in range(20)]
+    sources = [RAMDOCS if number % 2 else "other" for number in range(20)]
+    questions = [
+        DisputedQuestion(Query(id=text, query=text, documents=()), source, (), (), frozenset(), True)
+        for text, source in zip(texts, sources, strict=True)
+    ]
+    found: list[list[Testimony]] = [[] for _ in texts]
+    module.score_by_folds(questions, found, "shipped", "folds", None, 5)
+    assert sorted(asked.pop("shipped")) == sorted(text for text, source in zip(texts, sources, strict=True) if source == "other")
+    assert {name: {fold_of(text, 5) for text in some} for name, some in asked.items()} == {
+        str(Path("folds") / str(fold)): {fold} for fold in {fold_of(text, 5) for text in texts[1::2]}
+    }
+    asked.clear()
+    module.score_by_folds(questions, found, "shipped", None, None, 5)
+    assert asked == {"shipped": texts}
