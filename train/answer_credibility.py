@@ -404,8 +404,9 @@ def answer_credibility(
     weights = [1.0 if question.source == RAMDOCS else other_weight for question in questions]
     by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
     if others_for == "grammar":
-        whole = [row for row, question in enumerate(questions) if question.source == RAMDOCS]
-        questions, weights, by_grammar = ([some[row] for row in whole] for some in (questions, weights, by_grammar))
+        # RAMDocs stands first.
+        count = sum(question.source == RAMDOCS for question in questions)
+        questions, weights, by_grammar = questions[:count], weights[:count], by_grammar[:count]
     read = reading.read([question.query for question in questions])
     if fold_readers is not None:
         read = read_by_folds(questions, read, fold_readers, cache, folds)
