@@ -35,7 +35,7 @@ from arbgraph.systems.small.rescoring import features, posteriors
 from arbgraph.systems.small.system import add_language, open_reading, open_scoring
 from eval.metrics.answers import list_exact_match
 from train.console import say, show_rows
-from train.data.disputes import OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
+from train.data.disputes import AMPLIFIED, OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
 from train.propagation_publish import stamp
 
 # Settings of the propagation that the grid tries.
@@ -45,6 +45,8 @@ GRID: dict[str, tuple[float, ...]] = {
     "tau_conf": (0.3, 0.5, 0.7),
     "abstain": (-3.0, -1.0),
 }
+# Questions that the reader was trained on, and that are read by the reader of another fold.
+HELD = (RAMDOCS, AMPLIFIED)
 PENALTY = {"grammar": 1e-4, "rescoring": 2e-3, "prior": 3e-3, "contradiction": 1e-2, "verdict": 1e-2}
 
 
@@ -159,7 +161,7 @@ def read_by_folds(
     """The readings `read`, those of RAMDocs replaced by those of the reader that was trained without the question's fold."""
     found = list(read)
     for held in range(folds):
-        rows = [row for row, one in enumerate(questions) if one.source == RAMDOCS and _fold(one, folds) == held]
+        rows = [row for row, one in enumerate(questions) if one.source in HELD and _fold(one, folds) == held]
         readings = open_reading(str(Path(fold_readers) / str(held)), cache).read([questions[row].query for row in rows])
         for row, answers in zip(rows, readings, strict=True):
             found[row] = answers
@@ -177,7 +179,7 @@ def score_by_folds(
     """Has the generative reader score all phrases; for RAMDocs, where `fold_readers` are given, the one trained without the fold."""
     parts: dict[str | None, list[int]] = defaultdict(list)
     for row, one in enumerate(questions):
-        held = fold_readers is not None and one.source == RAMDOCS
+        held = fold_readers is not None and one.source in HELD
         parts[str(Path(fold_readers or "") / str(_fold(one, folds))) if held else generative_reader].append(row)
     for name, rows in parts.items():
         add_language(open_scoring(name, cache), [questions[row].query.query for row in rows], [found[row] for row in rows])
@@ -283,15 +285,17 @@ class HeldOut:
     parts: Mapping[str, Mapping[str, float]]
 
 
-def held_out(prepared: Sequence[Prepared], shrunk: Mapping[str, Shrinkage], folds: int) -> list[HeldOut]:
-    """Every RAMDocs question under weights of the other folds; other sets are trained on in every fold."""
-    fold = folds_of(prepared, folds)
+def held_out(prepared: Sequence[Prepared], shrunk: Mapping[str, Shrinkage], folds: int, also: Sequence[Prepared] = ()) -> list[HeldOut]:
+    """Every RAMDocs question under weights of the other folds; other sets are trained on in every fold, and those of `also` in none."""
+    fold, also_fold = folds_of(prepared, folds), folds_of(also, folds)
     found = []
     for held in range(folds):
         inside = [one.question.source == RAMDOCS and f == held for one, f in zip(prepared, fold, strict=True)]
         parts = fit_parts([one for one, out in zip(prepared, inside, strict=True) if not out], shrunk)
         vector = np.array([parts["rescoring"][name] for name in PARTS["rescoring"]])
-        found += [HeldOut(claim(one, vector), parts) for one, out in zip(prepared, inside, strict=True) if out]
+        outside = [one for one, out in zip(prepared, inside, strict=True) if out]
+        outside += [one for one, f in zip(also, also_fold, strict=True) if f == held]
+        found += [HeldOut(claim(one, vector), parts) for one in outside]
     return found
 
 
@@ -311,19 +315,29 @@ def exact_matches(cases: Sequence[HeldOut], settings: CredibilitySettings, graph
     return right / len(cases), given / len(cases)
 
 
-def choose_settings(cases: Sequence[HeldOut], start: CredibilitySettings, longest: float) -> tuple[CredibilitySettings, dict[str, float]]:
-    """The grid point with the highest EM, smoothed over its neighbours in `tau_accept`, among those that give at most `longest` answers."""
+def choose_settings(
+    cases: Sequence[HeldOut], start: CredibilitySettings, longest: float, amplified: Sequence[HeldOut] = ()
+) -> tuple[CredibilitySettings, dict[str, float]]:
+    """The grid point with the highest EM, smoothed over its neighbours in `tau_accept`, among those that give at most `longest` answers.
+
+    With `amplified` questions, the mean of both EM counts.
+    """
     graphs: dict[float, list[EvidenceGraph]] = {}
+    amplified_graphs: dict[float, list[EvidenceGraph]] = {}
+    with_copies: dict[tuple[float, ...], float] = {}
     names = list(GRID)
     scores: dict[tuple[float, ...], tuple[float, float]] = {}
     for point in itertools.product(*GRID.values()):
-        scores[point] = exact_matches(cases, replace(start, **dict(zip(names, point, strict=True))), graphs)
+        settings = replace(start, **dict(zip(names, point, strict=True)))
+        scores[point] = exact_matches(cases, settings, graphs)
+        with_copies[point] = exact_matches(amplified, settings, amplified_graphs)[0] if amplified else scores[point][0]
     at = names.index("tau_accept")
 
     def smooth(point: tuple[float, ...]) -> float:
         place = GRID["tau_accept"].index(point[at])
         near = [GRID["tau_accept"][n] for n in (place - 1, place, place, place + 1) if 0 <= n < len(GRID["tau_accept"])]
-        return float(np.mean([scores[(*point[:at], tau, *point[at + 1 :])][0] for tau in near]))
+        points = [(*point[:at], tau, *point[at + 1 :]) for tau in near]
+        return float(np.mean([(scores[one][0] + with_copies[one]) / 2 for one in points]))
 
     allowed = [point for point in scores if scores[point][1] <= longest] or list(scores)
     best = max(allowed, key=lambda point: (round(smooth(point), 6), -scores[point][1]))
@@ -332,7 +346,8 @@ def choose_settings(cases: Sequence[HeldOut], start: CredibilitySettings, longes
         "grid, cross-validated",
         [dict(zip(names, map(str, p), strict=True)) | {"em": f"{scores[p][0]:.3f}", "answers": f"{scores[p][1]:.2f}"} for p in top],
     )
-    return replace(start, **dict(zip(names, best, strict=True))), {"em": scores[best][0], "answers": scores[best][1]}
+    reached = {"em": scores[best][0], "answers": scores[best][1]} | ({"em_amplified": with_copies[best]} if amplified else {})
+    return replace(start, **dict(zip(names, best, strict=True))), reached
 
 
 def report(cases: Sequence[HeldOut]) -> dict[str, Any]:
@@ -374,6 +389,7 @@ def answer_credibility(
     most: int = 100,
     folds: int = 5,
     longest: float = 3.0,
+    amplified: bool = False,
     least_mass: float = 0.3,
     without: Sequence[str] = (),
     card: str = "",
@@ -389,6 +405,7 @@ def answer_credibility(
         other_weight: weight of their questions. others_for: whether they take part in all fits, or in that of the grammar alone, which
             needs no reader. most: questions of one of them. folds: of the cross-validation.
         longest: most answers a question, on average. least_mass: of a phrase that makes a claim.
+        amplified: choose the settings on RAMDocs' amplified dev questions too.
         without: features that take no part, for ablations.
         card: further lines of the card.
     """
@@ -397,15 +414,15 @@ def answer_credibility(
     reading = open_reading(reader, cache)
     start = CredibilitySettings(least_mass=least_mass)
     questions: list[DisputedQuestion] = []
-    for name in (RAMDOCS, *others):
-        some = disputed_questions(data, name)[: None if name == RAMDOCS else most]
+    for name in (RAMDOCS, *([AMPLIFIED] if amplified else []), *others):
+        some = disputed_questions(data, name)[: None if name in HELD else most]
         questions += some
         say(f"{name}: {len(some)} questions, {sum(len(q.query.documents) for q in some)} documents")
-    weights = [1.0 if question.source == RAMDOCS else other_weight for question in questions]
+    weights = [{RAMDOCS: 1.0, AMPLIFIED: 0.0}.get(question.source, other_weight) for question in questions]
     by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
     if others_for == "grammar":
         # RAMDocs stands first.
-        count = sum(question.source == RAMDOCS for question in questions)
+        count = sum(question.source in HELD for question in questions)
         questions, weights, by_grammar = questions[:count], weights[:count], by_grammar[:count]
     read = reading.read([question.query for question in questions])
     if fold_readers is not None:
@@ -415,10 +432,13 @@ def answer_credibility(
         for question, answers, parsed in zip(questions, read, by_grammar, strict=True)
     ]
     score_by_folds(questions, found, generative_reader, fold_generative_readers, cache, folds)
-    prepared = [prepare(*one, least_mass) for one in zip(questions, found, weights, strict=True)]
-    cases = held_out(prepared, shrunk, folds)
+    everything = [prepare(*one, least_mass) for one in zip(questions, found, weights, strict=True)]
+    prepared = [one for one in everything if one.question.source != AMPLIFIED]
+    also = [one for one in everything if one.question.source == AMPLIFIED]
+    both = held_out(prepared, shrunk, folds, also)
+    cases = [case for case in both if case.claimed.one.question.source == RAMDOCS]
     stages = report(cases)
-    settings, chosen = choose_settings(cases, start, longest)
+    settings, chosen = choose_settings(cases, start, longest, [case for case in both if case.claimed.one.question.source == AMPLIFIED])
     parts = {"grammar": dict(zip(PARTS["grammar"], grammar.tolist(), strict=True))} | fit_parts(prepared, shrunk)
     metrics = stamp() | {
         "cross_validated": chosen | stages,
@@ -438,6 +458,7 @@ def answer_credibility(
             "others": list(others),
             "other_weight": other_weight,
             "others_for": others_for,
+            "amplified": amplified,
             "most": most,
             "penalty": PENALTY,
             "without": list(without),

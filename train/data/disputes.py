@@ -14,6 +14,8 @@ from arbgraph.splits import split_of
 from arbgraph.systems.readings import normal_form
 
 RAMDOCS = "ramdocs"
+# The same questions with paraphrased copies of the misinformation.
+AMPLIFIED = "ramdocs_amplified"
 # Sets that share the task of telling a right answer from a false one; their dev questions were not trained on by the reader.
 OTHERS = (
     "cram_misinfo/nq",
@@ -51,6 +53,9 @@ class DisputedQuestion:
 
 def disputed_questions(root: str | Path, name: str) -> list[DisputedQuestion]:
     """The dev questions of a set, in the order of its file. RAMDocs has its own split, other files go by `split_of`."""
+    if name == AMPLIFIED:
+        rows = read_rows(Path(root) / "ramdocs_amplified/data.jsonl.gz")
+        return [_question(row, name, several=True) for row in rows if row["meta"]["split"] == "dev"]
     if name == RAMDOCS:
         rows = read_rows(Path(root) / "ramdocs/data.jsonl.gz")
         chosen = json.loads((Path(root) / "ramdocs/splits.json").read_text(encoding="utf-8"))["dev"]
