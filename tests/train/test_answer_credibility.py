@@ -9,11 +9,12 @@ import pytest
 
 from arbgraph.schema import Query
 from arbgraph.splits import fold_of
-from arbgraph.systems.small.credibility import PARTS
+from arbgraph.systems.small.credibility import PARTS, CredibilitySettings
 from arbgraph.systems.small.evidence import Testimony
+from tests.reader.sets import document, row, write
 from train import answer_credibility as module
 from train.answer_credibility import PENALTY, Rows, Shrinkage, fit_logistic, fit_softmax, shrinkage
-from train.data.disputes import RAMDOCS, DisputedQuestion
+from train.data.disputes import AMPLIFIED, RAMDOCS, DisputedQuestion, disputed_questions
 
 
 def test_a_softmax_without_penalty_finds_the_odds_of_the_right_rows():
@@ -83,3 +84,37 @@ def test_every_fold_is_scored_by_the_reader_that_has_not_seen_it(monkeypatch):
     asked.clear()
     module.score_by_folds(questions, found, "shipped", None, None, 5)
     assert asked == {"shipped": texts}
+
+
+def test_amplified_questions_of_the_dev_split_are_read(tmp_path):
+    rows = [
+        row(
+            f"Who built hall {number}?",
+            [document("By Ann Lee.", "correct", "Ann Lee"), document("By Bo.", "misinfo_amplified", "Bo")],
+            ["Ann Lee"],
+            ["Bo"],
+        )
+        | {"id": f"ramdocs-amp-{number}", "meta": {"split": split}}
+        for number, split in enumerate(("dev", "test"))
+    ]
+    write(tmp_path / "ramdocs_amplified" / "data.jsonl.gz", rows)
+    [one] = disputed_questions(tmp_path, AMPLIFIED)
+    assert one.query.id == "ramdocs-amp-0"
+    assert one.stated == ("Ann Lee", "Bo")
+    assert (one.label("Ann Lee"), one.label("Bo")) == (1, -1)
+
+
+def test_settings_are_chosen_on_the_mean_of_plain_and_amplified_questions(monkeypatch):
+    """Accepting from 0.05 on is best on the plain ones (0.5 against 0.4) and worst with the copies (0.1 against 0.4)."""
+
+    def matches(cases, settings, graphs):
+        low = settings.tau_accept < 0.2
+        return ({"plain": 0.5 if low else 0.4, "copies": 0.1 if low else 0.4}[cases[0]], 1.0)
+
+    monkeypatch.setattr(module, "exact_matches", matches)
+    plain, reached = module.choose_settings(["plain"], CredibilitySettings(), 3.0)
+    assert plain.tau_accept < 0.2
+    assert reached == {"em": 0.5, "answers": 1.0}
+    both, reached = module.choose_settings(["plain"], CredibilitySettings(), 3.0, ["copies"])
+    assert both.tau_accept > 0.2
+    assert reached == {"em": 0.4, "answers": 1.0, "em_amplified": 0.4}
