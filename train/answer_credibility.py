@@ -12,7 +12,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,20 +20,20 @@ import numpy as np
 import torch
 from jsonargparse import auto_cli
 
-from arbgraph.checkpoint import CheckpointConfig, save_checkpoint
 from arbgraph.graph import EvidenceGraph
 from arbgraph.minimise import minimise
 from arbgraph.reader import Answers
 from arbgraph.splits import fold_of
 from arbgraph.systems.readings import normal_form
 from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of, pair_features, side_features
-from arbgraph.systems.small.credibility import KIND, PARTS, CredibilitySettings, Weights, evidence_graph, propagate
+from arbgraph.systems.small.credibility import PARTS, CredibilitySettings, Weights, evidence_graph, propagate
 from arbgraph.systems.small.evidence import Testimony, passage_of, testimonies
 from arbgraph.systems.small.phrases import PhraseReader, answers_of, passage_features
 from arbgraph.systems.small.reading import N_BEST
 from arbgraph.systems.small.rescoring import features, posteriors
 from arbgraph.systems.small.system import add_language, open_reading, open_scoring
 from eval.metrics.answers import list_exact_match
+from train.answer_credibility_publish import save
 from train.console import say, show_rows
 from train.data.disputes import AMPLIFIED, OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
 from train.propagation_publish import stamp
@@ -459,63 +459,13 @@ def answer_credibility(
             "other_weight": other_weight,
             "others_for": others_for,
             "amplified": amplified,
+            "least_mass": least_mass,
             "most": most,
             "penalty": PENALTY,
             "without": list(without),
         },
         card,
     )
-
-
-def save(
-    out: str | Path,
-    parts: Mapping[str, Mapping[str, float]],
-    settings: CredibilitySettings,
-    metrics: Mapping[str, Any],
-    training: Mapping[str, Any],
-    card: str,
-) -> None:
-    """Writes the checkpoint folder."""
-    head = {part: torch.tensor([parts[part][name] for name in names], dtype=torch.float64) for part, names in PARTS.items()}
-    config = CheckpointConfig(
-        kind=KIND,
-        settings=asdict(settings) | {"generative_reader": training["generative_reader"]},
-        features=tuple(f"{part}.{n}" for part, names in PARTS.items() for n in names),
-    )
-    save_checkpoint(out, config, head=head, card=_card(Path(out).name, parts, settings, metrics, card), metrics=metrics, training=training)
-
-
-def _card(name: str, parts: Mapping[str, Mapping[str, float]], settings: CredibilitySettings, metrics: Mapping[str, Any], more: str) -> str:
-    scored = metrics["cross_validated"]
-    lines = [
-        f"# {name}",
-        "",
-        "Learned scalars of the system `arbgraph-small` (`docs/ramdocs.md`): log-linear weights and the scalars of the propagation.",
-        "",
-    ]
-    lines += [
-        f"Fitted {metrics['date']} on {metrics['hardware']} on {metrics['questions']} questions:",
-        "RAMDocs dev (MIT) and the dev parts of the sets in",
-        "`training.yaml`, none of which is a test question.",
-    ]
-    lines += [
-        "",
-        f"Cross-validated on RAMDocs dev ({metrics['folds']} folds over 100 questions): list EM "
-        f"{100 * scored['em']:.1f}, {scored['answers']:.2f} answers a question.",
-        more,
-        "",
-    ]
-    lines += ["## Settings", "", "| setting | value |", "|---|---|", *(f"| {key} | {value} |" for key, value in asdict(settings).items())]
-    for part, weights in parts.items():
-        lines += [
-            "",
-            f"## Weights: {part}",
-            "",
-            "| feature | weight |",
-            "|---|---|",
-            *(f"| {key} | {value:.3f} |" for key, value in weights.items()),
-        ]
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

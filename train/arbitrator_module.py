@@ -19,7 +19,8 @@ from eval.metrics.classification import classification_report
 from train.console import say, show_rows
 from train.data.pairs import BucketSampler
 from train.data.verdicts import PromptEncoder, VerdictData
-from train.lora import LoraSettings, adapt, parameter_rows, resolve_targets
+from train.lora import LoraSettings, adapt, parameter_rows, resolve_targets, round_to_half
+from train.schedule import warm_then_linear
 from train.verifier_module import TrainingStopped
 
 
@@ -222,14 +223,7 @@ class ArbitratorModule(L.LightningModule):
         # The first steps only shift the options' balance, with large gradients; a short memory forgets them soon.
         options: dict[str, Any] = {"lr": self.settings["lr"], "weight_decay": self.settings["weight_decay"], "betas": (0.9, 0.95)}
         optimizer = torch.optim.AdamW(trained, **options)
-        total = int(self.trainer.estimated_stepping_batches)
-        warm = max(1, round(total * self.settings["warmup"]))
-
-        def factor(step: int) -> float:
-            return min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return warm_then_linear(optimizer, int(self.trainer.estimated_stepping_batches), self.settings["warmup"])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["state_dict"] = {name: tensor for name, tensor in checkpoint["state_dict"].items() if name in self._kept}
@@ -253,9 +247,7 @@ class ArbitratorModule(L.LightningModule):
     def round_adapter(self) -> None:
         """Rounds the adapter to what is published, so that the scores that follow are those of the published weights."""
         if self.in_half:
-            for name, parameter in self.named_parameters():
-                if name in self._kept:
-                    parameter.data = parameter.data.half().float()
+            round_to_half(self)
 
 
 def _exact_logits(model: nn.Module) -> None:

@@ -19,6 +19,7 @@ from eval.card import table
 from train.arbitrator_module import ArbitratorModule
 from train.data.arbitration.build import summary
 from train.data.verdicts import VerdictData
+from train.lora import halve_adapter
 from train.publish import plain
 
 LIMITS = """\
@@ -67,9 +68,7 @@ def publish_arbitrator(
         "dev": {name: dict(report) for name, report in reports.items()},
     }
     if module.in_half:
-        for name, parameter in module.named_parameters():
-            if parameter.requires_grad and "lora_" in name:
-                parameter.data = parameter.data.half()
+        halve_adapter(module)
     return save_checkpoint(
         module.output,
         config,

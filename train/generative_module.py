@@ -14,9 +14,10 @@ from arbgraph.reader.generative import KIND, GenerativeReader, Packed, ReadingPr
 from eval.metrics.reading import reading_scores
 from train.arbitrator_module import layer_number
 from train.console import show_rows
-from train.lora import LoraSettings, adapt, parameter_rows, resolve_targets
+from train.lora import LoraSettings, adapt, parameter_rows, resolve_targets, round_to_half
 from train.reader_module import shown
 from train.reading_module import ReadingModule
+from train.schedule import warm_then_linear
 
 
 class GenerativeReaderModule(ReadingModule):
@@ -103,18 +104,9 @@ class GenerativeReaderModule(ReadingModule):
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         options: dict[str, Any] = {"lr": self.settings["lr"], "weight_decay": self.settings["weight_decay"], "betas": (0.9, 0.98)}
         optimizer = torch.optim.AdamW(trained, **options)
-        total = int(self.trainer.estimated_stepping_batches)
-        warm = max(1, round(total * self.settings["warmup"]))
-
-        def factor(step: int) -> float:
-            return min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return warm_then_linear(optimizer, int(self.trainer.estimated_stepping_batches), self.settings["warmup"])
 
     def round_adapter(self) -> None:
         """Rounds the adapter to what is published, so that the scores that follow are those of the published weights."""
         if self.in_half:
-            for name, parameter in self.named_parameters():
-                if name in self._kept:
-                    parameter.data = parameter.data.half().float()
+            round_to_half(self)

@@ -15,6 +15,7 @@ from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpo
 from arbgraph.reader.generative import KIND, PROMPT
 from eval.card import table
 from train.generative_module import GenerativeReaderModule
+from train.lora import halve_adapter
 from train.publish import plain
 from train.reader_module import shown
 
@@ -50,9 +51,7 @@ def publish_generative_reader(module: GenerativeReaderModule, data: Any, trainin
         "dev": module.dev_reports,
     }
     if module.in_half:
-        for name, parameter in module.named_parameters():
-            if parameter.requires_grad and "lora_" in name:
-                parameter.data = parameter.data.half()
+        halve_adapter(module)
     return save_checkpoint(
         module.output,
         config,

@@ -56,6 +56,20 @@ def adapt(model: nn.Module, settings: LoraSettings) -> nn.Module:
     return get_peft_model(model, config)  # pyright: ignore[reportArgumentType]
 
 
+def round_to_half(module: nn.Module) -> None:
+    """Rounds the trained parameters to float16 and keeps them in float32, so that scores that follow are those of published halves."""
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.half().float()
+
+
+def halve_adapter(module: nn.Module) -> None:
+    """Puts the trained adapter into float16, as it is published."""
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad and "lora_" in name:
+            parameter.data = parameter.data.half()
+
+
 def parameter_rows(model: nn.Module, saved: Collection[str]) -> list[dict[str, Any]]:
     """Per part (top-level child, adapter apart from its base): tensors' sizes that are trained, frozen, and saved."""
     rows: dict[str, dict[str, Any]] = {}

@@ -21,6 +21,7 @@ from train.console import show_rows
 from train.lora import LoraSettings, adapt, parameter_rows
 from train.network import unfreeze
 from train.reading_module import ReadingModule
+from train.schedule import warm_then_linear
 
 
 class ReaderModule(ReadingModule):
@@ -133,16 +134,7 @@ class ReaderModule(ReadingModule):
             {"params": some, "lr": settings["lr" if of_encoder else "head_lr"], "weight_decay": settings["weight_decay"] if matrix else 0.0}
             for (of_encoder, matrix), some in groups.items()
         )
-        total = int(self.trainer.estimated_stepping_batches)
-        warm = max(1, round(total * settings["warmup"]))
-
-        def factor(step: int) -> float:
-            return min((step + 1) / warm, max(0.05, (total - step) / max(1, total - warm)))
-
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": torch.optim.lr_scheduler.LambdaLR(optimizer, factor), "interval": "step"},
-        }
+        return warm_then_linear(optimizer, int(self.trainer.estimated_stepping_batches), settings["warmup"], floor=0.05)
 
 
 def span_loss(spans: Tensor, none: Tensor, gold: Tensor) -> Tensor:
