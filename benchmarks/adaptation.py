@@ -29,10 +29,10 @@ from arbgraph.verifier import RelationVerifier
 from arbgraph.verifier.calibration import DevScores, VerifierCalibration, calibrate_verifier
 from arbgraph.verifier.pairs import LabelledPair, file_rows, read_pairs
 from eval.metrics.classification import classification_report
+from train.cli import fast_precision
 from train.console import console
 from train.data.pairs import label_tensor
 from train.data.sources import PairSource
-from train.verifier import fast_precision
 from train.verifier import main as train_verifier
 
 CONFIG = Path(__file__).parent.parent / "configs/train/verifier/adapt_covid_fact.yaml"

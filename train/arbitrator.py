@@ -12,7 +12,6 @@ import warnings
 from typing import Any
 
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning.pytorch.cli import LightningCLI
 
 from arbgraph.arbitrator.calibration import fit_verdict_calibration
 from arbgraph.arbitrator.records import outcomes
@@ -20,23 +19,14 @@ from arbgraph.chat.base import ChatError
 from arbgraph.models import ModelNotFoundError
 from train.arbitrator_module import ArbitratorModule, verdict_report
 from train.arbitrator_publish import publish_arbitrator
+from train.cli import TrainingCLI
 from train.console import say
 from train.data.verdicts import VerdictData
-from train.verifier import fast_precision
 from train.verifier_module import TrainingStopped
 
 
-class ArbitratorCLI(LightningCLI):
+class ArbitratorCLI(TrainingCLI):
     """Chooses the precision, and publishes the best state after `fit`."""
-
-    def add_arguments_to_parser(self, parser: Any) -> None:
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=int)
-
-    def before_instantiate_classes(self) -> None:
-        trainer = self.config[self.subcommand].trainer if self.subcommand else self.config.trainer
-        if trainer.precision is None:
-            trainer.precision = fast_precision(str(trainer.accelerator))
-            say(f"precision {trainer.precision}, the faster one here; set trainer.precision to choose")
 
     def after_fit(self) -> None:
         module, data, trainer = self.model, self.datamodule, self.trainer
@@ -52,8 +42,7 @@ class ArbitratorCLI(LightningCLI):
             return
         calibration = fit_verdict_calibration(module.dev_scores.mean(1), outcomes(data.dev_records))
         reports = {"uncalibrated": module.dev_report, "calibrated": verdict_report(data.dev_records, module.dev_scores, calibration)}
-        config = self.config.fit.as_dict() if "fit" in self.config else self.config.as_dict()
-        publish_arbitrator(module, data, calibration, reports, config, trained)
+        publish_arbitrator(module, data, calibration, reports, self.fitted_config, trained)
         say(f"wrote {module.output}")
 
 

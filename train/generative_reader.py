@@ -13,17 +13,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from lightning.pytorch.cli import LightningCLI
 
 from arbgraph.chat.base import ChatError
 from arbgraph.models import ModelNotFoundError
 from arbgraph.reader.generative import NO_ANSWER, ReadingPrompt, pack
 from arbgraph.reader.readings import Reading
+from train.cli import TrainingCLI
 from train.console import say
 from train.data.reading import ReaderData
 from train.generative_module import GenerativeReaderModule
 from train.generative_publish import publish_generative_reader
-from train.verifier import fast_precision
 
 
 class ReplyCollator:
@@ -49,17 +48,8 @@ class GenerativeReaderData(ReaderData):
         self.collator = ReplyCollator(prompt)
 
 
-class GenerativeReaderCLI(LightningCLI):
+class GenerativeReaderCLI(TrainingCLI):
     """Hands the prompt to the data, and publishes the last state after `fit`."""
-
-    def add_arguments_to_parser(self, parser: Any) -> None:
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=int)
-
-    def before_instantiate_classes(self) -> None:
-        trainer = self.config[self.subcommand].trainer if self.subcommand else self.config.trainer
-        if trainer.precision is None:
-            trainer.precision = fast_precision(str(trainer.accelerator))
-            say(f"precision {trainer.precision}, the faster one here; set trainer.precision to choose")
 
     def instantiate_classes(self) -> None:
         super().instantiate_classes()
@@ -68,8 +58,7 @@ class GenerativeReaderCLI(LightningCLI):
     def after_fit(self) -> None:
         self.model.round_adapter()
         self.trainer.validate(self.model, datamodule=self.datamodule, verbose=False)
-        config = self.config.fit.as_dict() if "fit" in self.config else self.config.as_dict()
-        publish_generative_reader(self.model, self.datamodule, config)
+        publish_generative_reader(self.model, self.datamodule, self.fitted_config)
         say(f"wrote {self.model.output}")
 
 

@@ -11,36 +11,28 @@ import warnings
 from typing import Any
 
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning.pytorch.cli import LightningCLI
 
 from arbgraph.models import ModelNotFoundError
+from train.cli import TrainingCLI
 from train.console import say
 from train.data.reading import ReaderData
 from train.reader_module import ReaderModule
 from train.reader_publish import publish_reader
-from train.verifier import fast_precision
 
 
-class ReaderCLI(LightningCLI):
+class ReaderCLI(TrainingCLI):
     """Links what data and model share, and publishes the best state after `fit`."""
 
     def add_arguments_to_parser(self, parser: Any) -> None:
         for name in ("base", "max_tokens", "width", "offline"):
             parser.link_arguments(f"model.{name}", f"data.{name}")
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=int)
-
-    def before_instantiate_classes(self) -> None:
-        trainer = self.config[self.subcommand].trainer if self.subcommand else self.config.trainer
-        if trainer.precision is None:
-            trainer.precision = fast_precision(str(trainer.accelerator))
-            say(f"precision {trainer.precision}, the faster one here; set trainer.precision to choose")
+        super().add_arguments_to_parser(parser)
 
     def after_fit(self) -> None:
         keeper = next((one for one in self.trainer.callbacks if isinstance(one, ModelCheckpoint)), None)  # pyright: ignore[reportAttributeAccessIssue]
         best = (keeper.best_model_path if keeper else "") or None
         self.trainer.validate(self.model, datamodule=self.datamodule, ckpt_path=best, verbose=False, weights_only=True)
-        config = self.config.fit.as_dict() if "fit" in self.config else self.config.as_dict()
-        publish_reader(self.model, self.datamodule, config)
+        publish_reader(self.model, self.datamodule, self.fitted_config)
         say(f"wrote {self.model.output}")
 
 

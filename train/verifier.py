@@ -12,28 +12,22 @@ from typing import Any
 
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning.pytorch.cli import LightningCLI
 
 from arbgraph.models import ModelNotFoundError
+from train.cli import TrainingCLI
 from train.console import say
 from train.data.pairs import VerifierData
 from train.publish import publish_verifier
 from train.verifier_module import TrainingStopped, VerifierModule, calibrate, score_dev
 
 
-class VerifierCLI(LightningCLI):
+class VerifierCLI(TrainingCLI):
     """Links what data and model share, and publishes the best state after `fit`."""
 
     def add_arguments_to_parser(self, parser: Any) -> None:
         for name in ("base", "max_tokens", "comparison", "offline"):
             parser.link_arguments(f"model.{name}", f"data.{name}")
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=int)
-
-    def before_instantiate_classes(self) -> None:
-        trainer = self.config[self.subcommand].trainer if self.subcommand else self.config.trainer
-        if trainer.precision is None:
-            trainer.precision = fast_precision(str(trainer.accelerator))
-            say(f"precision {trainer.precision}, the faster one here; set trainer.precision to choose")
+        super().add_arguments_to_parser(parser)
 
     def after_fit(self) -> None:
         module, data, trainer = self.model, self.datamodule, self.trainer
@@ -45,9 +39,8 @@ class VerifierCLI(LightningCLI):
             return
         calibration = calibrate(data, module.dev_logits)
         reports = {"uncalibrated": module.dev_reports, "calibrated": score_dev(data, module.dev_logits, calibration)}
-        config = self.config.fit.as_dict() if "fit" in self.config else self.config.as_dict()
         published = module if trainer.world_size == 1 or best is None else _gathered(module, best)
-        publish_verifier(published, data.mix.counts, calibration, reports, config, trained)
+        publish_verifier(published, data.mix.counts, calibration, reports, self.fitted_config, trained)
         say(f"wrote {module.output}")
 
 
@@ -58,14 +51,6 @@ def _gathered(module: VerifierModule, state: str) -> VerifierModule:
     gathered.on_load_checkpoint(checkpoint)
     gathered.load_state_dict(checkpoint["state_dict"], strict=False)
     return gathered
-
-
-def fast_precision(accelerator: str) -> str:
-    """`bf16-mixed` where the hardware multiplies in bfloat16, else `32-true`."""
-    if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():
-        return "bf16-mixed" if torch.cuda.is_bf16_supported(including_emulation=False) else "32-true"
-    able = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return "bf16-mixed" if able.get("avx512_bf16") or able.get("amx_bf16") else "32-true"
 
 
 def main(args: list[str] | None = None) -> VerifierCLI:

@@ -24,6 +24,7 @@ from train.data.pairs import BucketSampler, VerifierData, label_tensor
 from train.data.sources import PairSource
 from train.lora import LoraSettings, parameter_rows
 from train.network import continued_network, new_network
+from train.schedule import warm_then_linear
 
 
 class TrainingStopped(RuntimeError):
@@ -251,14 +252,7 @@ class VerifierModule(L.LightningModule):
             }
             for (of_head, matrices), parameters in groups.items()
         )
-        total = int(self.trainer.estimated_stepping_batches)
-        warm = max(1, round(total * self.settings["warmup"]))
-
-        def factor(step: int) -> float:
-            return min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        return warm_then_linear(optimizer, int(self.trainer.estimated_stepping_batches), self.settings["warmup"])
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["state_dict"] = {name: tensor for name, tensor in checkpoint["state_dict"].items() if name in self._kept}
