@@ -28,14 +28,14 @@ _WORD = re.compile(r"[^\W_]+")
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
-def source_groups(documents: Sequence[Document], copy_overlap: float) -> list[int]:
+def source_groups(documents: Sequence[Document], copy_overlap: float, also: Sequence[tuple[int, int]] = ()) -> list[int]:
     """The independent source of each document, as a group number from 0; copies and partial copies share a number.
 
     Two documents are copies when they share at least `copy_overlap` of the word 5-grams of the shorter one (containment, so
     that a passage copied into a longer text counts), and no fewer than eight (or all of them, in a text that has fewer); or
     when their words are the same. Case, punctuation, and 5-grams that hold only function words and page furniture ("view history
     tools") do not count. Copying is transitive: a copy of a copy is the same source. A copy in which a figure was altered is
-    still a copy.
+    still a copy. `also` names further pairs of rows that are one source, such as `paraphrases`.
 
     Numbers follow the smallest hash of a group's texts, so they do not depend on the order of the documents. A `copy_overlap`
     above 1 leaves only documents of equal words together. Time grows with the text, and with the square of the number
@@ -48,6 +48,8 @@ def source_groups(documents: Sequence[Document], copy_overlap: float) -> list[in
         shorter = min(len(sets[first]), len(sets[second]))
         if shared >= copy_overlap * shorter and shared >= min(MIN_SHARED, shorter):
             _join(parent, first, second)
+    for first, second in also:
+        _join(parent, first, second)
     same: dict[str, int] = {}
     for row, document_words in enumerate(words):
         if document_words:
@@ -59,6 +61,26 @@ def source_groups(documents: Sequence[Document], copy_overlap: float) -> list[in
         smallest[root] = min(smallest.get(root, key), key)
     number = {root: rank for rank, root in enumerate(sorted(smallest, key=lambda root: (smallest[root], root)))}
     return [number[root] for root in roots]
+
+
+def paraphrases(documents: Sequence[Document], vectors: np.ndarray, cosine: float, shared_words: float) -> list[tuple[int, int]]:
+    """Pairs of rows, smaller first, that retell one text in other words; they share too few word runs to be copies.
+
+    Two documents retell each other when the cosine of their `vectors` `[N, D]` (of unit length) is at least `cosine` and the shorter one
+    has at least `shared_words` of its distinct words, function words apart, in common with the other: a retelling keeps names and
+    figures. Either condition alone joins independent texts on one subject. Raises ValueError when there is not one vector a document.
+    """
+    if len(vectors) != len(documents):
+        raise ValueError(f"{len(vectors)} vectors for {len(documents)} documents")
+    bags = [frozenset(_words(document.text)) - STOP_WORDS for document in documents]
+    column = {word: place for place, word in enumerate(sorted({word for bag in bags for word in bag}))}
+    held = np.zeros((len(bags), len(column)))
+    for row, bag in enumerate(bags):
+        held[row, [column[word] for word in bag]] = 1
+    sizes = held.sum(axis=1)
+    shorter = np.minimum(sizes[:, None], sizes)
+    alike = (vectors @ vectors.T >= cosine) & (held @ held.T >= shared_words * shorter) & (shorter > 0)
+    return [(first, second) for first, second in zip(*map(np.ndarray.tolist, np.nonzero(np.triu(alike, 1))), strict=True)]
 
 
 def claim_sources(mentions: Sequence[Mention], group_of: Mapping[str, int]) -> list[int]:

@@ -1,10 +1,11 @@
 """Copies are one source; independent documents are not."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arbgraph.independence import claim_sources, copy_agreement, is_copied_quote, source_groups
+from arbgraph.independence import claim_sources, copy_agreement, is_copied_quote, paraphrases, source_groups
 from arbgraph.schema import Document, Mention
 
 RUMOUR = "The whole village of Ashby was evacuated after the spill. Hundreds slept in a sports hall while a cloud moved east."
@@ -114,6 +115,44 @@ def test_above_one_only_equal_texts_join():
 def test_many_copies_share_one_group():
     copies = [Document(id=str(i), text=f"{RUMOUR} Posted by user {i}.") for i in range(30)]
     assert set(source_groups([*copies, *documents("fire")], 0.2)) == {0, 1}
+
+
+RETOLD = [
+    Document(id="told", text="Ashby was evacuated after the spill on Tuesday: 300 slept in a sports hall."),
+    Document(id="retold", text="After Tuesday's spill, 300 of Ashby were evacuated; they slept where sports are played."),
+    Document(id="other", text="A tanker lay on its side near Ashby and leaked acid, said the fire brigade."),
+]
+
+
+@pytest.mark.parametrize(
+    ("cosine", "shared_words", "pairs"),
+    [(0.75, 0.5, [(0, 1)]), (0.75, 0.875, [(0, 1)]), (0.75, 0.88, []), (0.95, 0.5, []), (-1.0, 0.0, [(0, 1), (0, 2), (1, 2)])],
+)
+def test_a_retelling_is_near_in_meaning_and_keeps_the_words(cosine, shared_words, pairs):
+    """Of the eight words ashby, evacuated, spill, tuesday, 300, slept, sports, hall of the first, the second has all but hall."""
+    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]])
+    assert paraphrases(RETOLD, vectors, cosine, shared_words) == pairs
+
+
+def test_retellings_need_both_conditions_and_a_text_without_words_is_none():
+    same = np.ones((3, 1))
+    assert paraphrases(RETOLD, same, 0.9, 0.5) == [(0, 1)]
+    assert paraphrases([RETOLD[0], Document(id="empty", text="... and the")], same[:2], 0.0, 0.0) == []
+    assert paraphrases([], np.zeros((0, 4)), 0.5, 0.5) == []
+
+
+def test_a_vector_is_missing():
+    with pytest.raises(ValueError, match="2 vectors for 3 documents"):
+        paraphrases(RETOLD, np.ones((2, 4)), 0.5, 0.5)
+
+
+def test_pairs_that_are_one_source_in_other_words_join_their_copies():
+    """The blog and the news are copies; the paper retells the blog, so all three are one source, in any order of the documents."""
+    given = documents("blog", "news", "fire", "paper")
+    assert len(set(source_groups(given, 0.2))) == 3
+    groups = source_groups(given, 0.2, [(0, 3)])
+    assert groups[0] == groups[1] == groups[3] != groups[2]
+    assert source_groups(given[::-1], 0.2, [(0, 3)])[::-1] == groups
 
 
 @pytest.mark.slow

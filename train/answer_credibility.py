@@ -29,7 +29,7 @@ from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of
 from arbgraph.systems.small.credibility import PARTS, CredibilitySettings, Weights, evidence_graph, propagate
 from arbgraph.systems.small.evidence import Testimony, passage_of, testimonies
 from arbgraph.systems.small.phrases import PhraseReader, answers_of, passage_features
-from arbgraph.systems.small.reading import N_BEST
+from arbgraph.systems.small.reading import N_BEST, Retellings
 from arbgraph.systems.small.rescoring import features, posteriors
 from arbgraph.systems.small.system import add_language, open_reading, open_scoring
 from eval.metrics.answers import list_exact_match
@@ -391,6 +391,8 @@ def answer_credibility(
     longest: float = 3.0,
     amplified: bool = False,
     least_mass: float = 0.3,
+    retold_cosine: float = 2.0,
+    retold_words: float = 0.45,
     without: Sequence[str] = (),
     card: str = "",
 ) -> None:
@@ -406,13 +408,15 @@ def answer_credibility(
             needs no reader. most: questions of one of them. folds: of the cross-validation.
         longest: most answers a question, on average. least_mass: of a phrase that makes a claim.
         amplified: choose the settings on RAMDocs' amplified dev questions too.
+        retold_cosine, retold_words: of documents that retell each other and count as one source; above 1 none do.
         without: features that take no part, for ablations.
         card: further lines of the card.
     """
     begin = time.time()
     shrunk = shrinkage(without)
     reading = open_reading(reader, cache)
-    start = CredibilitySettings(least_mass=least_mass)
+    start = CredibilitySettings(least_mass=least_mass, retold_cosine=retold_cosine, retold_words=retold_words)
+    retellings = Retellings(retold_cosine, retold_words)
     questions: list[DisputedQuestion] = []
     for name in (RAMDOCS, *([AMPLIFIED] if amplified else []), *others):
         some = disputed_questions(data, name)[: None if name in HELD else most]
@@ -428,7 +432,7 @@ def answer_credibility(
     if fold_readers is not None:
         read = read_by_folds(questions, read, fold_readers, cache, folds)
     found = [
-        testimonies(question.query.documents, answers, parsed, start.copy_overlap)
+        testimonies(question.query.documents, answers, parsed, start.copy_overlap, retellings.of(question.query.documents))
         for question, answers, parsed in zip(questions, read, by_grammar, strict=True)
     ]
     score_by_folds(questions, found, generative_reader, fold_generative_readers, cache, folds)
@@ -460,6 +464,8 @@ def answer_credibility(
             "others_for": others_for,
             "amplified": amplified,
             "least_mass": least_mass,
+            "retold_cosine": retold_cosine,
+            "retold_words": retold_words,
             "most": most,
             "penalty": PENALTY,
             "without": list(without),

@@ -63,6 +63,26 @@ def test_quotas_and_balance_of_the_sides(records: list[ArbitrationRecord]) -> No
     assert winners["unknown"] == sum(counts[name] for name, one in SITUATIONS.items() if not one.decided)
 
 
+def test_shares_of_a_recipe_replace_the_usual_ones() -> None:
+    """Two situations in the proportion 1 to 3 and nothing else; the unit does not matter."""
+    none = dict.fromkeys(SITUATIONS, 0.0)
+    drawn = draw_records(ArbitrationRecipe(seed=5, shares=none | {"majority": 2, "undecided": 6}), 40, "train", [])
+    assert Counter(record.type for record in drawn) == {"majority": 10, "undecided": 30}
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ({"majorty": 1.0}, "no situation is called majorty; there are majority, copied"),
+        ({"majority": -0.1}, "at least 0"),
+        (dict.fromkeys(SITUATIONS, 0.0), "not all 0"),
+    ],
+)
+def test_shares_that_cannot_be_are_errors(shares: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ArbitrationRecipe(shares=shares)
+
+
 def test_parts_share_no_record(records: list[ArbitrationRecord]) -> None:
     dev = draw_records(RECIPE, 100, "dev", [])
     assert not {record.key for record in records} & {record.key for record in dev}

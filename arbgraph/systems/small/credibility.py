@@ -44,7 +44,8 @@ MARGIN = 1e-4
 class CredibilitySettings:
     """Scalars of the propagation; see `CredibilityPropagation`. `abstain` is the logit of "the evidence does not decide".
 
-    `copy_overlap` is the share of word runs that makes two documents one source; `least_mass`: see `claims_of`.
+    `copy_overlap` is the share of word runs that makes two documents one source; so do `retold_cosine` and `retold_words` together
+    (`arbgraph.independence.paraphrases`; a cosine above 1 turns them off and needs no encoder). `least_mass`: see `claims_of`.
     """
 
     rounds: int = 2
@@ -54,6 +55,8 @@ class CredibilitySettings:
     tau_conf: float = 0.5
     abstain: float = -1.0
     copy_overlap: float = 0.2
+    retold_cosine: float = 2.0
+    retold_words: float = 0.45
     least_mass: float = 0.3
 
 

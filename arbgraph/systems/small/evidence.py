@@ -68,7 +68,8 @@ class Testimony:
     """One document as read for one question.
 
     Attributes:
-        document: the document. group: its independent source. subject: the entity it is headed by, if it has a heading.
+        document: the document. group: its independent source, retellings included. copy: the same for near copies alone.
+        subject: the entity it is headed by, if it has a heading.
         phrases: candidates, in the order of their places. no_answer, grammar_no_answer, language_no_answer: probabilities that the
             document answers nothing, by the reader, by grammar and by a generative reader (None where it was not asked).
         disputes: where near copies of it say something else.
@@ -81,6 +82,7 @@ class Testimony:
     no_answer: float
     grammar_no_answer: float = 0.5
     language_no_answer: float | None = None
+    copy: int = 0
     disputes: list[Dispute] = field(default_factory=list)
 
     @cached_property
@@ -100,19 +102,24 @@ def passage_of(document: Document) -> str:
 
 
 def testimonies(
-    documents: Sequence[Document], answers: Sequence[Answers], by_grammar: Sequence[Answers], copy_overlap: float
+    documents: Sequence[Document],
+    answers: Sequence[Answers],
+    by_grammar: Sequence[Answers],
+    copy_overlap: float,
+    retold: Sequence[tuple[int, int]],
 ) -> list[Testimony]:
     """The documents with their candidate phrases: what the two readers named and its longer forms, what near copies change, and what other
-    documents answer. `answers` and `by_grammar` are readings of `passage_of` each document."""
-    groups = source_groups(documents, copy_overlap)
+    documents answer. `answers` and `by_grammar` are readings of `passage_of` each document; `retold` are pairs that are one source in
+    other words. What retellings change is no dispute: they differ everywhere."""
+    groups, copied = source_groups(documents, copy_overlap, retold), source_groups(documents, copy_overlap)
     found = []
-    for document, group, read, parsed in zip(documents, groups, answers, by_grammar, strict=True):
+    for document, group, copy, read, parsed in zip(documents, groups, copied, answers, by_grammar, strict=True):
         shift = len(passage_of(document)) - len(document.text)
         # An answer in the title alone is kept, at a place before the text.
         short = [span for span in read if len(span.text.split()) <= MOST_WORDS]
         phrases = [Phrase(span.text, (span.start - shift, span.end - shift), span.score) for span in short]
         phrases = _with_grammar(phrases, parsed, shift)
-        found.append(Testimony(document, group, subject_of(document), phrases, read.no_answer, parsed.no_answer))
+        found.append(Testimony(document, group, subject_of(document), phrases, read.no_answer, parsed.no_answer, copy=copy))
     for testimony in found:
         _add_extended(testimony)
     _add_disputes(found)
@@ -157,7 +164,7 @@ def _add_disputes(found: list[Testimony]) -> None:
     for i, first in enumerate(found):
         for j in range(i + 1, len(found)):
             second = found[j]
-            if first.group != second.group:
+            if first.copy != second.copy:
                 continue
             for variation in variations(first.document.text, second.document.text):
                 first.disputes.append(Dispute(variation.first, j, variation.second))

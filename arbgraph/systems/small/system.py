@@ -15,7 +15,7 @@ from arbgraph.systems.readings import listed
 from arbgraph.systems.small.credibility import Judged, Weights, judge
 from arbgraph.systems.small.evidence import Testimony, testimonies, with_language
 from arbgraph.systems.small.phrases import PhraseReader
-from arbgraph.systems.small.reading import CachedReading, CachedScoring, ReadsPassages, ScoresPhrases
+from arbgraph.systems.small.reading import CachedReading, CachedScoring, ReadsPassages, Retellings, ScoresPhrases
 
 
 def open_reading(reader: str | ReadsPassages, cache: str | Path | None) -> CachedReading:
@@ -49,7 +49,8 @@ class ArbGraphSmall(System):
     Every document is read with the question, by a network and by grammar, and, where the weights were fitted with one, a generative reader
     says how likely each phrase found is as an answer; the phrases are rescored beside the other documents; likely answers become claims
     "entity, attribute, answer"; claims about one entity that exclude each other are arbitrated by Algorithm 1 on learned priors and
-    verdicts; the accepted ones are the answer. Documents that share their text are one source throughout.
+    verdicts; the accepted ones are the answer. Documents that share their text, or retell it
+    where the weights were fitted so, are one source throughout.
 
     Args:
         reader: a reader, or the name or folder of its checkpoint.
@@ -74,6 +75,8 @@ class ArbGraphSmall(System):
         self.weights, checkpoint = Weights.load(weights) if isinstance(weights, str) else (weights, None)
         self._learned = checkpoint.config.files if checkpoint is not None else None
         self.scoring = open_scoring(generative_reader or self.weights.generative_reader, cache)
+        settings = self.weights.settings
+        self.retellings = Retellings(settings.retold_cosine, settings.retold_words)
         grammar = self.weights.parts["grammar"]
         self.grammar = CachedReading(PhraseReader(grammar), content_id("grammar", sorted(grammar.items())), cache)
 
@@ -89,7 +92,7 @@ class ArbGraphSmall(System):
     def answer(self, batch: Sequence[Query]) -> list[Answer | Failed]:
         read, parsed = self.reading.read(batch), self.grammar.read(batch)
         found = [
-            testimonies(query.documents, answers, by_grammar, self.weights.settings.copy_overlap)
+            testimonies(query.documents, answers, by_grammar, self.weights.settings.copy_overlap, self.retellings.of(query.documents))
             for query, answers, by_grammar in zip(batch, read, parsed, strict=True)
         ]
         add_language(self.scoring, [query.query for query in batch], found)

@@ -124,7 +124,7 @@ def test_features_tell_the_kind_only_where_one_is_asked_for(question, asks):
     texts = "Ann Lee is a novelist.", "Ann Lee was born in Leeds."
     answers = [Answers((Span("novelist", 13, 21, 0.5),), 0.5), Answers((Span("Leeds", 20, 25, 0.5),), 0.5)]
     documents = [Document(text=text, id=text) for text in texts]
-    first, second = features(question, evidence.testimonies(documents, answers, [Answers((), 1.0)] * 2, 0.9))
+    first, second = features(question, evidence.testimonies(documents, answers, [Answers((), 1.0)] * 2, 0.9, ()))
     columns = [FEATURES.index(name) for name in ("of_kind", "not_of_kind", "none_has_kind")]
     assert first[0, columns].tolist() == [0, 0, 0]
     assert second[0, columns].tolist() == [0, 0, asks]

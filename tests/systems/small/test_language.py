@@ -42,7 +42,7 @@ def evidence() -> list[Testimony]:
     spans = [Span(text, TEXT.index(text), TEXT.index(text) + len(text), score) for text, score in (("1971", 0.6), ("May 1971", 0.2))]
     documents = [Document(text=TEXT, id="a"), Document(text=f"They say that in {1971} it opened. " + "Other words. " * 20, id="b")]
     other = [Span("1971", 17, 21, 0.5)]
-    return small.testimonies(documents, [Answers(tuple(spans), 0.2), Answers(tuple(other), 0.5)], [Answers((), 1.0)] * 2, 0.2)
+    return small.testimonies(documents, [Answers(tuple(spans), 0.2), Answers(tuple(other), 0.5)], [Answers((), 1.0)] * 2, 0.2, ())
 
 
 def test_probabilities_are_of_the_phrases_and_no_answer() -> None:

@@ -1,6 +1,7 @@
 """The whole system on small cases that are worked by hand; the reader is told what stands where, and the weights are simple."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -53,11 +54,40 @@ def test_copies_of_a_wrong_document_change_nothing():
         assert before == after
 
 
-def test_the_order_of_documents_does_not_matter():
+TOLD = "Pier Hall in Ashby was opened in 1971 by Ann Lee, holds 900 seats and cost two million pounds, says the county guide."
+RETOLD = [
+    "Opened by Ann Lee, the Pier Hall of Ashby dates from 1971; it cost two million pounds and has 900 seats, the county guide says.",
+    "The county guide says that the 900 seats of Ashby's Pier Hall, which Ann Lee opened in 1971, cost two million pounds.",
+    "According to the county guide, Ashby got its Pier Hall in 1971: two million pounds, 900 seats, and Ann Lee to open it.",
+]
+ELSEWHERE = ["We danced there on the first night, in 1968, my mother wrote.", "A ticket of 1968 for the first concert hangs in the museum."]
+
+
+def test_retellings_are_one_source_by_the_real_encoder():
+    """Four tellings of one text against two independent sources: by number the wrong year wins, as one source it loses."""
+    question, reader = "When did Pier Hall open?", TellingReader("1971", "1968")
+    given = weights(retold_cosine=0.75)
+    given.parts["contradiction"]["bias"] = 4.0  # the hall opened once
+    [counted] = ArbGraphSmall(reader=reader, weights=replace(given, settings=replace(given.settings, retold_cosine=2.0))).answer(
+        [query(question, TOLD, *RETOLD, *ELSEWHERE)]
+    )
+    [told] = ArbGraphSmall(reader=reader, weights=given).answer([query(question, TOLD, *RETOLD, *ELSEWHERE)])
+    [once] = ArbGraphSmall(reader=reader, weights=given).answer([query(question, TOLD, *ELSEWHERE)])
+    assert isinstance(counted, Answer)
+    assert isinstance(told, Answer)
+    assert isinstance(once, Answer)
+    assert (counted.usage["sources"], counted.short_answers) == (6, ("1971",))
+    assert (told.usage["sources"], told.short_answers) == (3, ("1968",))
+    before, after = ({c["answer"]: (c["prior"], c["credibility"]) for c in a.trace["claims"]} for a in (once, told))
+    assert before == after
+
+
+@pytest.mark.parametrize("retold_cosine", [2.0, 0.75])
+def test_the_order_of_documents_does_not_matter(retold_cosine):
     texts = (DRAMA, COMEDY, DOCUMENTARY, REVIEW)
     results = set()
     for order in itertools.islice(itertools.permutations(texts), 0, None, 4):
-        answer = ask(*order)
+        answer = ask(*order, weights=weights(retold_cosine=retold_cosine))
         results.add((answer.short_answers, tuple((c["answer"], c["credibility"]) for c in answer.trace["claims"])))
     assert len(results) == 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,6 +33,7 @@ class ArbitrationRecipe:
         real: share of records whose texts come from `sources`; less where these run out.
         repeats: how often a pair of claims from `sources` is used at most.
         max_chars: of all texts of a record together; what is longer is drawn anew.
+        shares: of the records by situation, in any unit, for those that differ from the usual share; 0 leaves a situation out.
         sources: data files.
         decisions: decision logs (`arbgraph arbitrate --json FILE`), relative to the data root.
         confidence, doubt: least confidence of a decision with and without a winner.
@@ -45,10 +46,22 @@ class ArbitrationRecipe:
     real: float = 0.25
     repeats: int = 2
     max_chars: int = 900
+    shares: Mapping[str, float] = field(default_factory=dict)
     sources: Sequence[TextSource] = ()
     decisions: Sequence[str] = ()
     confidence: float = 0.6
     doubt: float = 0.5
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.shares) - set(SITUATIONS))
+        if unknown:
+            raise ValueError(f"shares: no situation is called {', '.join(unknown)}; there are {', '.join(SITUATIONS)}")
+        if min(self.shares.values(), default=0) < 0 or not sum(self.all_shares().values()):
+            raise ValueError(f"shares: {dict(self.shares)}; they are at least 0 and not all 0")
+
+    def all_shares(self) -> dict[str, float]:
+        """The share of every situation, in the unit of `shares`."""
+        return {name: self.shares.get(name, situation.share) for name, situation in SITUATIONS.items()}
 
 
 class BuildError(RuntimeError):
@@ -59,7 +72,7 @@ def draw_records(recipe: ArbitrationRecipe, count: int, split: Split, contrasts:
     """`count` different records of a part, the sides of every situation in random order. Raises BuildError when the material runs out."""
     rng = Random(stable_hash("arbitration", str(recipe.seed), split))
     names = Names(rng, split)
-    quotas = _quotas(count)
+    quotas = _quotas(count, recipe.all_shares())
     real = _repeated(contrasts, recipe.repeats, rng)
     made: dict[str, ArbitrationRecord] = {}
     barren = 0
@@ -79,10 +92,11 @@ def draw_records(recipe: ArbitrationRecipe, count: int, split: Split, contrasts:
     return records
 
 
-def _quotas(count: int) -> Counter[str]:
-    """How many records of each situation; what rounding leaves goes to the first."""
-    quotas = Counter({name: int(count * situation.share) for name, situation in SITUATIONS.items()})
-    quotas[next(iter(SITUATIONS))] += count - sum(quotas.values())
+def _quotas(count: int, shares: Mapping[str, float]) -> Counter[str]:
+    """How many records of each situation; what rounding leaves goes to the first of the wanted ones."""
+    whole = sum(shares.values())
+    quotas = Counter({name: int(count * share / whole) for name, share in shares.items()})
+    quotas[next(name for name, share in shares.items() if share)] += count - sum(quotas.values())
     return quotas
 
 
