@@ -34,13 +34,17 @@ class Verifier(Protocol):
 
 @dataclass(frozen=True)
 class ClaimSet:
-    """The canonical claims of one query, sorted by id, with their unit vectors `[N, D]`, and the query's vector `[D]`."""
+    """The canonical claims of one query, sorted by id, with their unit vectors `[N, D]`, and the query's vector `[D]`.
+
+    `retold` are pairs of rows of `documents` that are one source in other words (`arbgraph.retellings`).
+    """
 
     query: str
     documents: tuple[Document, ...]
     claims: tuple[Claim, ...]
     embedding: Tensor
     query_embedding: Tensor
+    retold: Sequence[tuple[int, int]] = ()
 
 
 def publication_year(document: Document) -> float | None:
@@ -76,8 +80,11 @@ def build_graph(claim_set: ClaimSet, verifier: Verifier, settings: Settings) -> 
     pairs, similarity = similar_pairs(claim_set.embedding[kept], settings.tau_sim, block=settings.pair_block)
     pair_index = kept[pairs]
     relation = verifier.relate([(claims[a].text, claims[b].text) for a, b in pair_index.T.tolist()])
-    groups = dict(zip((d.id for d in documents), source_groups(documents, settings.copy_overlap), strict=True))
-    copies = Counter(groups.values())
+    ids = [document.id for document in documents]
+    groups = dict(zip(ids, source_groups(documents, settings.copy_overlap, claim_set.retold), strict=True))
+    # A retelling may leave a claim out without disputing it, a copy that lacks it was altered.
+    copied = dict(zip(ids, source_groups(documents, settings.copy_overlap), strict=True)) if claim_set.retold else groups
+    copies = Counter(copied.values())
     links = [(row, group) for row, claim in enumerate(claims) for group in claim_sources(claim.mentions, groups)]
     by_id = {document.id: document for document in documents}
     return EvidenceGraph.build(
@@ -91,7 +98,7 @@ def build_graph(claim_set: ClaimSet, verifier: Verifier, settings: Settings) -> 
         embedding=claim_set.embedding,
         source_credibility=_mean_over_documents(claims, {i: d.credibility for i, d in by_id.items()}),
         published=_latest(claims, {i: publication_year(d) for i, d in by_id.items()}),
-        agreement=torch.tensor([copy_agreement(claim.mentions, groups, copies) for claim in claims], dtype=torch.float64),
+        agreement=torch.tensor([copy_agreement(claim.mentions, copied, copies) for claim in claims], dtype=torch.float64),
         specificity=torch.tensor([specificity(claim.text) for claim in claims], dtype=torch.float32),
         document_group=torch.tensor([groups[document.id] for document in documents], dtype=torch.long),
         claims=list(claims),

@@ -27,6 +27,7 @@ from arbgraph.propagation.credibility import CredibilityPropagation
 from arbgraph.propagation.edges import graph_of
 from arbgraph.propagation.fitted import load_propagation, parameters_of
 from arbgraph.propagation.trace import Arbitrator, CredibilityTrace, Verdicts
+from arbgraph.retellings import Retellings
 from arbgraph.schema import (
     RELATION_LABELS,
     Answer,
@@ -99,6 +100,7 @@ class ArbGraph:
         self.encoder = encoder or SentenceEncoder(
             options.encoder, batch_size=options.batch_size, device=options.device, offline=options.offline
         )
+        self.retellings = Retellings(options.retold_cosine, options.retold_words, self.encoder)
         given = _ChatStages(chat, options)
         self.verifier = (
             verifier
@@ -189,7 +191,7 @@ class ArbGraph:
             counts = {"extraction": extracted, "merged": alignment.merged, "merge_vetoes": dict(alignment.vetoes)}
             counts = _with_usage(counts, "extraction", extraction.counts)
         documents = tuple(sorted(query.documents, key=lambda document: document.id))
-        return ClaimSet(query.query, documents, claims, embedding, vectors[0]), counts
+        return ClaimSet(query.query, documents, claims, embedding, vectors[0], self.retellings.of(documents)), counts
 
     def propagate(self, graphs: Sequence[EvidenceGraph], arbitrator: Arbitrator | None = None) -> list[CredibilityTrace]:
         """Credibility over all graphs at once (the arbitrator sees a whole round in one batch), one trace per graph.

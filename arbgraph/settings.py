@@ -43,6 +43,13 @@ class Settings(BaseModel):
     tau_merge: float = Field(0.88, ge=-1, le=1.01, description="cosine from which two claims may merge; above 1 only equal texts merge")
     copy_overlap: float = Field(0.2, gt=0, le=1.01, description="share of shared shingles that makes two documents one source")
 
+    retold_cosine: float = Field(
+        2.0, ge=-1, le=2, description="cosine from which two documents may be one source in other words (0.75 is a start); above 1 none are"
+    )
+    retold_words: float = Field(
+        0.45, ge=0, le=1, description="share of the words of the shorter one that two such documents have in common"
+    )
+
     # Construction (Eq. 1, Eq. 2)
     tau_q: float = Field(0.3, ge=-1, le=1, description="query relevance threshold: cosine of claim and query")
     tau_sim: float = Field(0.75, ge=-1, le=1, description="similarity threshold of candidate pairs: cosine of two claims")

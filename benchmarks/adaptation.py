@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import os
-import platform
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -28,6 +25,7 @@ from rich.table import Table
 from arbgraph.verifier import RelationVerifier
 from arbgraph.verifier.calibration import DevScores, VerifierCalibration, calibrate_verifier
 from arbgraph.verifier.pairs import LabelledPair, file_rows, read_pairs
+from eval.measured import measured
 from eval.metrics.classification import classification_report
 from train.cli import fast_precision
 from train.console import console
@@ -167,8 +165,7 @@ def run(data: Path, checkpoint: str, out: Path, rows: Sequence[int], epochs: Seq
         spent = time.process_time() - began
         add(score(read(trained, sets), sets, trained.calibration), domain, size, "yes" if replay else "no", spent)
     return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
+        **measured(),
         "start": start.describe()["sha256"],
         "pairs": {name: len(pairs) for name, pairs in sets.items()},
         "rows": table,

@@ -270,7 +270,8 @@ def on_common_questions(results: Sequence[Result], prefixes: Mapping[str, str]) 
         if len(set(ids)) < len(ids):
             raise InputError(f"run {result.name!r}: two questions get the same id by {dict(prefixes)}")
         renamed.append(replace(result, questions=tuple(ids)))
-    common = [one for one in renamed[0].questions if all(one in result.questions for result in renamed[1:])]
+    everywhere = set[str].intersection(*(set(result.questions) for result in renamed))
+    common = [one for one in renamed[0].questions if one in everywhere]
     if not common:
         raise InputError("the runs have no question in common; --prefixes says how ids of derived questions begin")
     values = [{name: [by_id[one] for one in common] for name in r.values for by_id in [r.by_question(name)]} for r in renamed]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,11 +76,6 @@ def read_both_orders(verifier: RelationVerifier, one: PairSet) -> DevScores:
 def one_hot(labels: Tensor) -> Tensor:
     """Decisions `[N]` as probabilities `[N, 3]` of a source that is always sure."""
     return torch.nn.functional.one_hot(labels, len(RELATION_LABELS)).double()
-
-
-def describe_hardware() -> str:
-    """Cores, architecture and threads, for the record of a measurement."""
-    return f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads"
 
 
 def means(reports: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, float]:

@@ -95,7 +95,7 @@ def _revision() -> str | None:
 def _hardware() -> str:
     import torch
 
-    from eval.pair_sets import describe_hardware
+    from eval.measured import describe_hardware
 
     graphics = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}, " if torch.cuda.is_available() else ""
     return graphics + describe_hardware()

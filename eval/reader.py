@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +22,8 @@ from arbgraph.reader.reader import Precision
 from arbgraph.reader.readings import QuestionFileError, Reading, ramdocs, readings
 from arbgraph.schema import content_id
 from eval.card import set_section, table
+from eval.measured import measured
 from eval.metrics.reading import mean, reading_scores
-from eval.pair_sets import describe_hardware
 from eval.verifier_report import write_json
 
 COLUMNS = ("readings", "em", "f1", "answered", "none", "right", "auroc_right", "auroc_answered", "ece")
@@ -74,8 +73,7 @@ def evaluate_reader(
     results["mean"] = {key: mean([one[key] for one in results.values() if one.get(key) is not None]) for key in COLUMNS[1:]}
     rate = windows / (time.perf_counter() - started)
     about = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": describe_hardware(),
+        **measured(),
         "checkpoint": checkpoint,
         "part": part,
         "limit": limit,

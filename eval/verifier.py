@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,11 @@ from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.pairs import PairFileError
 from arbgraph.verifier.relation import Precision, RelationVerifier
 from eval.baselines import BASELINES, Baseline, Baselines
+from eval.measured import measured
 from eval.metrics.classification import classification_report
 from eval.metrics.ranking import auroc
 from eval.metrics.selective import area_under_risk_coverage
-from eval.pair_sets import PairSet, describe_hardware, means, one_hot, read_both_orders, read_sets
+from eval.pair_sets import PairSet, means, one_hot, read_both_orders, read_sets
 from eval.verifier_report import progress_line, record, show, write_json
 
 MEANS = ("accuracy", "macro_f1", "ece")
@@ -167,8 +167,7 @@ def evaluate(
             progress(f"{one.name}: {len(one.pairs)} pairs, {time.perf_counter() - start:.1f} s")
     grouped = [name for names in (groups or {}).values() for name in names if name in results]
     evaluation = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": describe_hardware(),
+        **measured(),
         "verifier": verifier.describe(),
         "truncated": sum(result["truncated"] for result in results.values()),
         "seconds": {

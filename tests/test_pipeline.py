@@ -12,6 +12,7 @@ from arbgraph.construction import publication_year, specificity
 from arbgraph.io import read_queries
 from arbgraph.pipeline import ArbGraph
 from arbgraph.schema import Arbitration, Claim, Document, Mention, Query
+from arbgraph.settings import load_settings
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.json"))
@@ -71,6 +72,28 @@ def test_copies_of_a_lie_count_once(arbitrated):
     lie = [c for c in arbitration.claims if "Harcastle" in c.text and "invented" in c.text]
     assert all(c.sources == 1 for c in lie)
     assert "Ingrid Solheim" in texts(arbitration.validated)
+
+
+def test_retellings_count_once_where_the_settings_say_so(system):
+    """Three tellings of one text and an independent one: four sources by word runs, two with retellings; copies keep their agreement."""
+    told = [
+        "Pier Hall in Ashby was opened in 1971 by Ann Lee, holds 900 seats and cost two million pounds, says the county guide.",
+        "Opened by Ann Lee, the Pier Hall of Ashby dates from 1971; it cost two million pounds and has 900 seats, the county guide says.",
+        "The county guide says that the 900 seats of Ashby's Pier Hall, which Ann Lee opened in 1971, cost two million pounds.",
+        "The Pier Hall opened in 1968. A ticket for the first concert hangs in the museum.",
+    ]
+    asked = Query(id="hall", query="When did Pier Hall open?", documents=tuple(Document(id=f"d{n}", text=t) for n, t in enumerate(told)))
+    retelling = ArbGraph(load_settings(system.settings, retold_cosine=0.75), encoder=system.encoder, verifier=system.verifier)
+    (apart,), _, _ = system.construct([asked])
+    (joined,), _, _ = retelling.construct([asked])
+    assert apart.document_group.unique().numel() == 4
+    groups = joined.document_group.tolist()
+    assert groups[0] == groups[1] == groups[2] != groups[3]
+    assert joined.num_sources == 2
+    assert torch.equal(apart.agreement, joined.agreement)
+    shuffled = asked.model_copy(update={"documents": asked.documents[::-1]})
+    (first,), (again,) = retelling.arbitrate([asked]), retelling.arbitrate([shuffled])
+    assert first.model_dump_json() == again.model_dump_json()
 
 
 def test_both_towns_of_one_name_are_answered(arbitrated):

@@ -23,20 +23,21 @@ from jsonargparse import auto_cli
 from arbgraph.graph import EvidenceGraph
 from arbgraph.minimise import minimise
 from arbgraph.reader import Answers
+from arbgraph.retellings import Retellings
 from arbgraph.splits import fold_of
 from arbgraph.systems.readings import normal_form
 from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of, pair_features, side_features
 from arbgraph.systems.small.credibility import PARTS, CredibilitySettings, Weights, evidence_graph, propagate
 from arbgraph.systems.small.evidence import Testimony, passage_of, testimonies
 from arbgraph.systems.small.phrases import PhraseReader, answers_of, passage_features
-from arbgraph.systems.small.reading import N_BEST, Retellings
+from arbgraph.systems.small.reading import N_BEST
 from arbgraph.systems.small.rescoring import features, posteriors
 from arbgraph.systems.small.system import add_language, open_reading, open_scoring
+from eval.measured import measured
 from eval.metrics.answers import list_exact_match
 from train.answer_credibility_publish import save
 from train.console import say, show_rows
 from train.data.disputes import AMPLIFIED, OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
-from train.propagation_publish import stamp
 
 # Settings of the propagation that the grid tries.
 GRID: dict[str, tuple[float, ...]] = {
@@ -444,7 +445,7 @@ def answer_credibility(
     stages = report(cases)
     settings, chosen = choose_settings(cases, start, longest, [case for case in both if case.claimed.one.question.source == AMPLIFIED])
     parts = {"grammar": dict(zip(PARTS["grammar"], grammar.tolist(), strict=True))} | fit_parts(prepared, shrunk)
-    metrics = stamp() | {
+    metrics = measured() | {
         "cross_validated": chosen | stages,
         "folds": folds,
         "questions": len(prepared),

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from arbgraph.arbitrator.calibration import VerdictCalibration
 from arbgraph.arbitrator.causal_lm import KIND, CausalArbitrator
-from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpoint
+from arbgraph.checkpoint import Checkpoint, CheckpointConfig, save_checkpoint
 from eval.card import table
+from eval.measured import measured
 from train.arbitrator_module import ArbitratorModule
 from train.data.arbitration.build import summary
 from train.data.verdicts import VerdictData
 from train.lora import halve_adapter
-from train.publish import plain
+from train.published import base_of, continued_from, recorded
 
 LIMITS = """\
 - English; prompts with up to {context_tokens} tokens of evidence, the rest of it is left out and counted.
@@ -48,19 +44,15 @@ def publish_arbitrator(
         training: the complete training configuration, as plain data.
         trained: records that the whole run read; the module's own `pairs_seen` is where it was best.
     """
-    settings: dict[str, Any] = dict(CausalArbitrator.checkpoint_settings(module.context_tokens))
-    if module.parent is not None:
-        settings["continued_from"] = {"name": module.parent.path.name, "files": module.parent.config.files}
     config = CheckpointConfig(
         kind=KIND,
-        base=Base(name=module.chat.resolved.name, sha256=module.chat.resolved.sha256),
-        settings=settings,
+        base=base_of(module.chat.resolved),
+        settings=dict(CausalArbitrator.checkpoint_settings(module.context_tokens)) | continued_from(module.parent),
         calibration=calibration.to_dict(),
     )
     origins = Counter(record.origin or "not stated" for record in data.mix.records)
     metrics = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
+        **measured(),
         "records_seen": module.pairs_seen,
         "records_trained": trained,
         "train_loss": module.smoothed,
@@ -76,7 +68,7 @@ def publish_arbitrator(
         adapted=module.model,
         card=_card(module, config, metrics, training),
         metrics=metrics,
-        training=plain({key: value for key, value in training.items() if key != "config"}),
+        training=recorded(training),
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,9 @@ from arbgraph.verifier.exported import is_export
 from arbgraph.verifier.pairs import PairFileError
 from arbgraph.verifier.relation import KIND, Precision, RelationVerifier
 from eval.card import set_section, table
+from eval.measured import measured
 from eval.metrics.classification import classification_report
-from eval.pair_sets import describe_hardware, means, read_both_orders, read_sets
+from eval.pair_sets import means, read_both_orders, read_sets
 from train.console import console, show_rows
 
 VARIANTS: tuple[tuple[Method, bool], ...] = (("temperature", False), ("temperature", True), ("vector", False), ("vector", True))
@@ -181,8 +181,7 @@ def calibrate(
     fit = {"method": method, "learn_spread": learn_spread, "equal_sets": equal_sets, "beta": beta}
     block = calibrate_verifier(sets, **fit)
     results = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": describe_hardware(),
+        **measured(),
         **fit,
         "limit": limit,
         "truncated": verifier.truncated,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpoint
+from arbgraph.checkpoint import Checkpoint, CheckpointConfig, save_checkpoint
 from arbgraph.reader.generative import KIND, PROMPT
 from eval.card import table
+from eval.measured import measured
 from train.generative_module import GenerativeReaderModule
 from train.lora import halve_adapter
-from train.publish import plain
+from train.published import base_of, continued_from, recorded
 from train.reader_module import shown
 
 LIMITS = """\
@@ -33,18 +29,14 @@ def publish_generative_reader(module: GenerativeReaderModule, data: Any, trainin
     Args:
         module: trained, its dev reports at hand. data: with the counts of what it was trained on. training: the whole configuration.
     """
-    settings: dict[str, Any] = {"prompt": PROMPT}
-    if module.parent is not None:
-        settings["continued_from"] = {"name": module.parent.path.name, "files": module.parent.config.files}
     config = CheckpointConfig(
         kind=KIND,
-        base=Base(name=module.resolved.name, sha256=module.resolved.sha256),
+        base=base_of(module.resolved),
         max_tokens=module.prompt.max_tokens,
-        settings=settings,
+        settings={"prompt": PROMPT} | continued_from(module.parent),
     )
     metrics = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
+        **measured(),
         "readings_seen": module.seen,
         "train_loss": module.smoothed,
         "data": data.counts,
@@ -59,7 +51,7 @@ def publish_generative_reader(module: GenerativeReaderModule, data: Any, trainin
         adapted=module.model,
         card=_card(module, config, metrics, training),
         metrics=metrics,
-        training=plain({key: value for key, value in training.items() if key != "config"}),
+        training=recorded(training),
     )
 
 

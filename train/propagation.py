@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from arbgraph.io import InputError, write_json_lines
 from arbgraph.propagation.fitted import parameters_of
 from arbgraph.settings import SettingsError
 from arbgraph.synthetic import SyntheticWorlds, draw_worlds
+from eval.measured import measured
 from train.console import console, show_rows
 from train.propagation_data import LabelledGraphs, TrainingDataError
 from train.propagation_learn import (
@@ -36,7 +37,8 @@ from train.propagation_learn import (
     unfitted_reports,
     verdict_reports,
 )
-from train.propagation_publish import publish_arbitrator, publish_propagation, stamp
+from train.propagation_publish import publish_arbitrator, publish_propagation
+from train.published import plain
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def fit(
     table = _data_rows(graphs, sets)
     show_rows("labelled claims", table)
     began = time.monotonic()
-    metrics: dict[str, Any] = {**stamp(), "seed": seed, "data": table}
+    metrics: dict[str, Any] = {**measured(), "seed": seed, "data": table}
     if folds:
         outside = cross_validate(graphs, recipe, folds, seed)
         metrics["cross_validation"] = _cross_report(graphs, recipe, outside, folds)
@@ -92,7 +94,7 @@ def fit(
     learned = learn(graphs, recipe, seed)
     metrics |= _train_report(graphs, recipe, learned) | {"seconds": time.monotonic() - began}
     _show(metrics, recipe, learned, worlds)
-    training = _plain({"recipe": recipe, "sets": list(sets), "worlds": worlds, "folds": folds, "seed": seed})
+    training = plain({"recipe": recipe, "sets": list(sets), "worlds": worlds, "folds": folds, "seed": seed})
     if json:
         write_json_lines(json, [metrics])
     _publish(recipe, learned, metrics, training, output, arbitrator_output)
@@ -226,15 +228,6 @@ def _publish(
         name = recipe.arbitrator if recipe.part == "propagation" else Path(str(arbitrator_output)).name
         publish_propagation(output, learned.fit, recipe.arguments(), name, metrics, training)
         console.print(f"wrote {output}")
-
-
-def _plain(value: Any) -> Any:
-    """Plain data for YAML."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +25,6 @@ ARBITRATOR_LIMITS = """\
 - It sees the graph and no text: what a claim says, and whether a source is a good one, reaches it through the features only.
 - Trained on few labelled contradictions: read the cross-validated numbers with their pair counts.
 - Probabilities are those of the training sets; on other conflicts they may be too sure."""
-
-
-def stamp() -> dict[str, str]:
-    """Date and hardware, for `metrics.json`."""
-    return {"date": datetime.now(UTC).date().isoformat(), "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()})"}
 
 
 def publish_propagation(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpoint
+from arbgraph.checkpoint import Checkpoint, CheckpointConfig, save_checkpoint
 from arbgraph.schema import RELATION_LABELS
 from arbgraph.verifier.calibration import VerifierCalibration
 from arbgraph.verifier.relation import KIND
+from eval.measured import measured
+from train.published import base_of, continued_from, recorded
 
 if TYPE_CHECKING:
     from train.verifier_module import VerifierModule
@@ -53,17 +50,15 @@ def publish_verifier(
         features = tuple(COMPARISON_FEATURES)
     config = CheckpointConfig(
         kind=KIND,
-        base=Base(name=module.resolved.name, sha256=module.resolved.sha256),
+        base=base_of(module.resolved),
         id2label=dict(enumerate(RELATION_LABELS)),
         max_tokens=module.max_tokens,
         features=features,
         settings=_settings(module),
         calibration=calibration.to_dict(),
     )
-    when = datetime.now(UTC).date().isoformat()
     metrics = {
-        "date": when,
-        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
+        **measured(),
         "pairs_seen": module.pairs_seen,
         "pairs_trained": trained,
         "train_loss": module.smoothed,
@@ -79,16 +74,14 @@ def publish_verifier(
         encoder=module.model.encoder.state_dict() if module.full else None,
         card=card,
         metrics=metrics,
-        training=plain({key: value for key, value in training.items() if key != "config"}),
+        training=recorded(training),
     )
 
 
 def _settings(module: VerifierModule) -> dict[str, Any]:
     head = module.model.head
     settings = {"head": "segment", "dropout": head.dropout.p, "anchor": head.anchor, "trained": "whole" if module.full else "adapter"}
-    if module.parent is not None:
-        settings["continued_from"] = {"name": module.parent.path.name, "files": module.parent.config.files}
-    return settings
+    return settings | continued_from(module.parent)
 
 
 def _parent_lines(module: VerifierModule) -> list[str]:
@@ -167,14 +160,3 @@ def _card(module: VerifierModule, config: CheckpointConfig, metrics: Mapping[str
         "",
     ]
     return "\n".join(lines)
-
-
-def plain(value: Any) -> Any:
-    """Plain data for YAML: mappings, lists and scalars; anything else by its text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "__dataclass_fields__"):
-        return plain(vars(value))
-    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)

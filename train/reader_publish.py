@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from arbgraph.checkpoint import Base, Checkpoint, CheckpointConfig, save_checkpoint
+from arbgraph.checkpoint import Checkpoint, CheckpointConfig, save_checkpoint
 from arbgraph.encoder import length_sorted_batches
 from arbgraph.minimise import minimise
 from arbgraph.reader.reader import KIND, Reader, ReaderCalibration
 from arbgraph.reader.readings import Reading
-from train.publish import plain
+from eval.measured import measured
+from train.published import base_of, recorded
 from train.reader_module import ReaderModule, report, shown
 
 if TYPE_CHECKING:
@@ -84,7 +82,7 @@ def publish_reader(module: ReaderModule, data: ReaderData, training: Mapping[str
     head = module.model.head
     config = CheckpointConfig(
         kind=KIND,
-        base=Base(name=module.resolved.name, sha256=module.resolved.sha256),
+        base=base_of(module.resolved),
         max_tokens=tokenizer.max_tokens,
         settings={
             "width": head.width,
@@ -97,8 +95,7 @@ def publish_reader(module: ReaderModule, data: ReaderData, training: Mapping[str
         calibration={"temperature": calibration.temperature, "bias": calibration.bias},
     )
     metrics = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "hardware": f"{os.cpu_count()} CPU cores ({platform.machine()}), {torch.get_num_threads()} threads",
+        **measured(),
         "readings_seen": module.seen,
         "train_loss": module.smoothed,
         "data": data.counts,
@@ -112,7 +109,7 @@ def publish_reader(module: ReaderModule, data: ReaderData, training: Mapping[str
         encoder=module.model.encoder.state_dict() if module.full else None,
         card=_card(module, config, metrics, training),
         metrics=metrics,
-        training=plain({key: value for key, value in training.items() if key != "config"}),
+        training=recorded(training),
     )
 
 

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from arbgraph.encoder import SentenceEncoder
-from arbgraph.independence import paraphrases
 from arbgraph.reader import Answers, Reader, Span
 from arbgraph.reader.generative import GenerativeReader
-from arbgraph.schema import Document, Query, content_id
+from arbgraph.schema import Query, content_id
 from arbgraph.systems.small.evidence import Testimony, passage_of
 
 N_BEST = 20
@@ -19,8 +17,6 @@ N_BEST = 20
 ROWS = 32
 # Of a log-probability.
 DECIMALS = 3
-# Of a document, that tell whether it is a retelling; and the digits of a vector that do not depend on the order of the documents.
-RETOLD_TOKENS, VECTOR_DECIMALS = 256, 4
 
 
 class ReadingCacheError(ValueError):
@@ -118,27 +114,6 @@ class CachedScoring:
         if self.path is None:
             self._known.clear()
         return found
-
-
-class Retellings:
-    """Pairs of documents of a query that retell each other (`arbgraph.independence.paraphrases`).
-
-    Args:
-        cosine, words: the least cosine and the least share of words. Above a cosine of 1 there are none, and no encoder is loaded.
-    """
-
-    def __init__(self, cosine: float, words: float) -> None:
-        self.cosine, self.words = cosine, words
-        self._encoder: SentenceEncoder | None = None
-
-    def of(self, documents: Sequence[Document]) -> list[tuple[int, int]]:
-        """Pairs of rows, smaller first. One query a call, so that a pair near the threshold does not depend on other queries."""
-        if self.cosine > 1 or len(documents) < 2:
-            return []
-        if self._encoder is None:
-            self._encoder = SentenceEncoder(max_tokens=RETOLD_TOKENS)
-        vectors = self._encoder.encode([document.text for document in documents]).double().numpy()
-        return paraphrases(documents, vectors.round(VECTOR_DECIMALS), self.cosine, self.words)
 
 
 def _append(path: Path | None, rows: Sequence[dict[str, Any]]) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 from arbgraph.checkpoint import load_checkpoint
 from arbgraph.reader import KIND as READER
 from arbgraph.reader.generative import KIND as GENERATIVE
+from arbgraph.retellings import Retellings
 from arbgraph.schema import Answer, Failed, Query, content_id
 from arbgraph.systems.base import System
 from arbgraph.systems.readings import listed
 from arbgraph.systems.small.credibility import Judged, Weights, judge
 from arbgraph.systems.small.evidence import Testimony, testimonies, with_language
 from arbgraph.systems.small.phrases import PhraseReader
-from arbgraph.systems.small.reading import CachedReading, CachedScoring, ReadsPassages, Retellings, ScoresPhrases
+from arbgraph.systems.small.reading import CachedReading, CachedScoring, ReadsPassages, ScoresPhrases
 
 
 def open_reading(reader: str | ReadsPassages, cache: str | Path | None) -> CachedReading:
