@@ -4,7 +4,8 @@ DATA is a file of arbitration records (`arbgraph.arbitrator.records`) or of case
 annotated contradictions with one valid side are judged). A judge is one of
 - `fixed`: the evidence arbitrator with its hand-set weights; a checkpoint: a learned evidence or a causal arbitrator;
 - `zero-shot:CHAT`: option scores of a chat model without an adapter (`zero-shot:smollm2`); `chat:CHAT`: its written verdict;
-- `majority`: the side with more independent sources; `margin`: the side that the verifier's other relations favour;
+- `majority`: the side with more independent sources; `margin`: the side that the verifier's other relations favour; `relevance`: the
+  claim that is closer to the query;
 - `folds:FOLDER`: learned evidence arbitrators of cross-validation, each on the questions that it did not see;
 - `oracle`: the outcome itself.
 

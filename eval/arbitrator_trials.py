@@ -181,7 +181,13 @@ def make_judge(name: str) -> Judge:
 
     Raises InputError, CheckpointError or ChatError.
     """
-    plain: dict[str, Judge] = {"oracle": _oracle, "majority": _majority, "margin": _margin, "fixed": _from_graph(EvidenceArbitrator())}
+    plain: dict[str, Judge] = {
+        "oracle": _oracle,
+        "majority": _majority,
+        "margin": _margin,
+        "relevance": _relevance,
+        "fixed": _from_graph(EvidenceArbitrator()),
+    }
     if name in plain:
         return plain[name]
     kind, _, chat_name = name.partition(":")
@@ -263,3 +269,10 @@ def _margin(trials: Trials) -> Judged:
     rows = [evidence_features(v.graph, v.pairs, v.support, v.contradiction).difference[:, column] for v in trials.views]
     first = torch.sigmoid(2 * torch.cat(rows).double())
     return Judged(torch.stack([first, 1 - first, torch.zeros_like(first)], dim=-1))
+
+
+def _relevance(trials: Trials) -> Judged:
+    """The claim that is closer to the query. It says nothing about truth: a judge that it beats has learned how the cases were worded."""
+    ends = [v.graph.relevance[v.graph.pair_index[:, v.pairs]] for v in trials.views]
+    sides = torch.cat(ends, dim=1).double().T.softmax(-1)
+    return Judged(torch.cat([sides, torch.zeros(len(sides), 1, dtype=torch.float64)], dim=-1))

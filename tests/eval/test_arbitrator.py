@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 import torch
@@ -88,6 +89,16 @@ def test_majority_counts_sources_once(path):
     verdicts = make_judge("majority")(trials).verdicts.tolist()
     assert verdicts == [[2 / 3, 1 / 3, 0.0], [2 / 3, 1 / 3, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     assert make_judge("oracle")(trials).verdicts.argmax(-1).tolist() == [0, 1, 2, 1, 1]
+
+
+def test_relevance_takes_the_claim_that_is_closer_to_the_query(path):
+    trials = load_trials(path, load_settings("default"))
+    assert make_judge("relevance")(trials).verdicts.tolist() == [[0.5, 0.5, 0.0]] * 5  # records know no relevance
+    trials.views[0].graph.relevance[:] = torch.tensor([0.2, 0.7])
+    trials.views[1].graph.relevance[:] = torch.tensor([0.9, 0.7])
+    verdicts = make_judge("relevance")(trials).verdicts
+    assert verdicts[0, 1].item() == pytest.approx(1 / (1 + math.exp(-0.5)))
+    assert verdicts[:2].argmax(-1).tolist() == [1, 0]
 
 
 def test_a_record_becomes_a_graph_with_its_sources_and_dates(path):
