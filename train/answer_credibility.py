@@ -9,35 +9,44 @@ were not fitted on, as it will be with new questions. Everything is chosen by cr
 from __future__ import annotations
 
 import itertools
+import sys
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
-from jsonargparse import auto_cli
+from jsonargparse import ArgumentParser
 
+from arbgraph.checkpoint import CheckpointError
 from arbgraph.graph import EvidenceGraph
 from arbgraph.minimise import minimise
-from arbgraph.reader import Answers
-from arbgraph.retellings import Retellings
-from arbgraph.splits import fold_of
+from arbgraph.models import ModelNotFoundError
+from arbgraph.reader.readings import QuestionFileError
 from arbgraph.systems.readings import normal_form
 from arbgraph.systems.small.claims import AnswerClaim, claim_features, claims_of, pair_features, side_features
 from arbgraph.systems.small.credibility import PARTS, CredibilitySettings, Weights, evidence_graph, propagate
-from arbgraph.systems.small.evidence import Testimony, passage_of, testimonies
-from arbgraph.systems.small.phrases import PhraseReader, answers_of, passage_features
-from arbgraph.systems.small.reading import N_BEST
+from arbgraph.systems.small.evidence import Testimony
+from arbgraph.systems.small.reading import ReadingCacheError
 from arbgraph.systems.small.rescoring import features, posteriors
-from arbgraph.systems.small.system import add_language, open_reading, open_scoring
 from eval.measured import measured
 from eval.metrics.answers import list_exact_match
 from train.answer_credibility_publish import save
-from train.console import say, show_rows
-from train.data.disputes import AMPLIFIED, OTHERS, RAMDOCS, DisputedQuestion, disputed_questions
+from train.answer_evidence import (
+    PENALTY,
+    FeatureError,
+    ReadingRecipe,
+    Shrinkage,
+    fit_softmax,
+    fold_of_question,
+    read_questions,
+    right_rows,
+    shrinkage,
+)
+from train.console import show_rows
+from train.data.disputes import AMPLIFIED, RAMDOCS, DisputedQuestion
 
 # Settings of the propagation that the grid tries.
 GRID: dict[str, tuple[float, ...]] = {
@@ -46,25 +55,6 @@ GRID: dict[str, tuple[float, ...]] = {
     "tau_conf": (0.3, 0.5, 0.7),
     "abstain": (-3.0, -1.0),
 }
-# Questions that the reader was trained on, and that are read by the reader of another fold.
-HELD = (RAMDOCS, AMPLIFIED)
-PENALTY = {"grammar": 1e-4, "rescoring": 2e-3, "prior": 3e-3, "contradiction": 1e-2, "verdict": 1e-2}
-
-
-@dataclass(frozen=True)
-class Shrinkage:
-    """How the weights of one part are held back: `penalty` times their squares, and features `[F]` that take no part have `keep` 0."""
-
-    penalty: float
-    keep: np.ndarray
-
-
-def shrinkage(without: Sequence[str] = ()) -> dict[str, Shrinkage]:
-    """That of every part, less the features named. Raises ValueError on a name that no part has."""
-    unknown = sorted(set(without) - {name for names in PARTS.values() for name in names})
-    if unknown:
-        raise ValueError(f"no part has a feature {unknown[0]!r}; the card of a checkpoint lists them")
-    return {part: Shrinkage(PENALTY[part], np.array([float(name not in without) for name in names])) for part, names in PARTS.items()}
 
 
 @dataclass(frozen=True)
@@ -92,104 +82,16 @@ def prepare(question: DisputedQuestion, found: list[Testimony], weight: float, l
     """Features and targets of one question with its evidence."""
     rows = features(question.query.query, found)
     targets = [
-        None if stated is None else _right([phrase.plain for phrase in testimony.phrases], stated)
+        None if stated is None else right_rows([phrase.plain for phrase in testimony.phrases], stated)
         for testimony, stated in zip(found, question.stated, strict=True)
     ]
     return Prepared(question, found, rows, targets, weight, least_mass)
-
-
-def fit_softmax(used: Sequence[tuple[np.ndarray, np.ndarray, float]], shrunk: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
-    """Weights of a softmax over the rows of each document by maximum likelihood of the right rows; one (rows, right, weight) a document."""
-    x = torch.tensor(np.concatenate([rows for rows, _, _ in used]) * shrunk.keep, dtype=torch.float64)
-    y = torch.tensor(np.concatenate([right for _, right, _ in used]), dtype=torch.float64)
-    owner = torch.repeat_interleave(torch.arange(len(used)), torch.tensor([len(rows) for rows, _, _ in used]))
-    weight = torch.tensor([w for _, _, w in used], dtype=x.dtype)
-    values = torch.zeros(x.shape[1], dtype=x.dtype) if start is None else torch.tensor(start)
-    values.requires_grad_(True)
-
-    def loss() -> torch.Tensor:
-        scores = x @ values
-        top = torch.full((len(used),), -torch.inf, dtype=x.dtype).scatter_reduce(0, owner, scores.detach(), "amax")
-        odds = torch.exp(scores - top[owner])
-        total = torch.zeros_like(top).index_add(0, owner, odds)
-        right = torch.zeros_like(top).index_add(0, owner, odds * y)
-        return -(weight * (torch.log(right + 1e-12) - torch.log(total))).sum() / weight.sum() + shrunk.penalty * values.square().sum()
-
-    minimise(values, loss)
-    return values.detach().numpy()
 
 
 def fit_rescoring(prepared: Sequence[Prepared], shrunk: Shrinkage, start: np.ndarray | None = None) -> np.ndarray:
     """Weights of the phrases' softmax beside the other documents."""
     used = [(rows, y, one.weight) for one in prepared for rows, y in zip(one.rows, one.targets, strict=True) if y is not None]
     return fit_softmax(used, shrunk, start)
-
-
-def read_by_grammar(
-    questions: Sequence[DisputedQuestion], weights: Sequence[float], shrunk: Shrinkage, folds: int
-) -> tuple[list[list[Answers]], np.ndarray]:
-    """What every document answers by its grammar, under weights that were fitted without its question; and the weights of all questions."""
-    reader = PhraseReader({})
-    passages = [[passage_of(document) for document in question.query.documents] for question in questions]
-    parsed = iter(reader.parse([passage for some in passages for passage in some]))
-    seen = []
-    for question, some in zip(questions, passages, strict=True):
-        documents = [next(parsed) for _ in some]
-        seen.append([(doc, *passage_features(question.query.query, doc)) for doc in documents])
-    used: list[list[tuple[np.ndarray, np.ndarray, float]]] = []
-    for question, some, weight in zip(questions, seen, weights, strict=True):
-        rows = []
-        for (doc, places, matrix), stated in zip(some, question.stated, strict=True):
-            forms = [normal_form(doc.text[start:end]) for start, end in places]
-            if stated is not None and (right := _right(forms, stated)) is not None:
-                rows.append((matrix, right, weight))
-        used.append(rows)
-    vector = fit_softmax([row for rows in used for row in rows], shrunk)
-    fold = [_fold(question, folds) for question in questions]
-    by_fold = [
-        fit_softmax([row for rows, f in zip(used, fold, strict=True) if f != held for row in rows], shrunk, vector) for held in range(folds)
-    ]
-    read = [
-        [answers_of(doc.text, places, matrix @ by_fold[f], N_BEST) for doc, places, matrix in some]
-        for some, f in zip(seen, fold, strict=True)
-    ]
-    return read, vector
-
-
-def read_by_folds(
-    questions: Sequence[DisputedQuestion], read: Sequence[list[Answers]], fold_readers: str, cache: str | None, folds: int
-) -> list[list[Answers]]:
-    """The readings `read`, those of RAMDocs replaced by those of the reader that was trained without the question's fold."""
-    found = list(read)
-    for held in range(folds):
-        rows = [row for row, one in enumerate(questions) if one.source in HELD and _fold(one, folds) == held]
-        readings = open_reading(str(Path(fold_readers) / str(held)), cache).read([questions[row].query for row in rows])
-        for row, answers in zip(rows, readings, strict=True):
-            found[row] = answers
-    return found
-
-
-def score_by_folds(
-    questions: Sequence[DisputedQuestion],
-    found: Sequence[list[Testimony]],
-    generative_reader: str | None,
-    fold_readers: str | None,
-    cache: str | None,
-    folds: int,
-) -> None:
-    """Has the generative reader score all phrases; for RAMDocs, where `fold_readers` are given, the one trained without the fold."""
-    parts: dict[str | None, list[int]] = defaultdict(list)
-    for row, one in enumerate(questions):
-        held = fold_readers is not None and one.source in HELD
-        parts[str(Path(fold_readers or "") / str(_fold(one, folds))) if held else generative_reader].append(row)
-    for name, rows in parts.items():
-        add_language(open_scoring(name, cache), [questions[row].query.query for row in rows], [found[row] for row in rows])
-
-
-def _right(forms: Sequence[str], stated: str) -> np.ndarray | None:
-    """Which rows are right, "no answer" first; None where a stated answer is not among the phrases, which teaches nothing about them."""
-    right = np.array([float(not stated)] + [float(bool(stated) and form == normal_form(stated)) for form in forms])
-    return right if right.any() else None
 
 
 def fit_logistic(rows: Rows, shrunk: Shrinkage) -> np.ndarray:
@@ -254,14 +156,9 @@ def claim_rows(claimed: Sequence[Claimed]) -> dict[str, Rows]:
     }
 
 
-def _fold(question: DisputedQuestion, folds: int) -> int:
-    """The fold of a question, the same as in the training of readers."""
-    return fold_of(question.query.query, folds)
-
-
 def folds_of(prepared: Sequence[Prepared], folds: int) -> list[int]:
     """The fold of every question."""
-    return [_fold(one.question, folds) for one in prepared]
+    return [fold_of_question(one.question, folds) for one in prepared]
 
 
 def fit_parts(prepared: Sequence[Prepared], shrunk: Mapping[str, Shrinkage], inner: int = 3) -> dict[str, dict[str, float]]:
@@ -376,104 +273,79 @@ def report(cases: Sequence[HeldOut]) -> dict[str, Any]:
     }
 
 
-def answer_credibility(
-    data: str,
-    out: str,
-    reader: str = "reader-minilm",
-    fold_readers: str | None = None,
-    generative_reader: str | None = "reader-smollm2",
-    fold_generative_readers: str | None = None,
-    cache: str | None = None,
-    others: Sequence[str] = OTHERS,
-    other_weight: float = 0.1,
-    others_for: Literal["everything", "grammar"] = "everything",
-    most: int = 100,
-    folds: int = 5,
-    longest: float = 3.0,
-    amplified: bool = False,
-    least_mass: float = 0.3,
-    retold_cosine: float = 2.0,
-    retold_words: float = 0.45,
-    without: Sequence[str] = (),
-    card: str = "",
-) -> None:
-    """Fits, cross-validates and saves.
+@dataclass(frozen=True, kw_only=True)
+class Recipe(ReadingRecipe):
+    """What is read, how it is fitted, and where it goes.
 
     Args:
-        data: folder of the question sets. out: checkpoint folder to write. reader: name or folder of the reader's checkpoint.
-        fold_readers: where the reader was trained on RAMDocs dev, folder of one reader a fold (`0`, `1`, ...), each trained without
-            the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
-        generative_reader, fold_generative_readers: the same for the reader that scores phrases; null fits without one.
-        cache: file that keeps what the readers found. others: sets whose dev parts are fitted on beside RAMDocs dev.
-        other_weight: weight of their questions. others_for: whether they take part in all fits, or in that of the grammar alone, which
-            needs no reader. most: questions of one of them. folds: of the cross-validation.
-        longest: most answers a question, on average. least_mass: of a phrase that makes a claim.
-        amplified: choose the settings on RAMDocs' amplified dev questions too.
+        out: checkpoint folder to write. folds: of the cross-validation. longest: most answers a question, on average.
+        least_mass: of a phrase that makes a claim.
         retold_cosine, retold_words: of documents that retell each other and count as one source; above 1 none do.
-        without: features that take no part, for ablations.
-        card: further lines of the card.
+        without: features that take no part, for ablations. card: further lines of the card.
     """
+
+    out: str
+    folds: int = 5
+    longest: float = 3.0
+    least_mass: float = 0.3
+    retold_cosine: float = 2.0
+    retold_words: float = 0.45
+    without: Sequence[str] = ()
+    card: str = ""
+
+    def recorded(self) -> dict[str, Any]:
+        """The recipe for `training.yaml`: without folders of this machine."""
+        names = ("other_weight", "others_for", "amplified", "least_mass", "retold_cosine", "retold_words", "most")
+        return {
+            "reader": Path(self.reader).name,
+            "generative_reader": self.generative_reader and Path(self.generative_reader).name,
+            "others": list(self.others),
+            **{name: getattr(self, name) for name in names},
+            "penalty": PENALTY,
+            "without": list(self.without),
+        }
+
+
+def answer_credibility(recipe: Recipe) -> None:
+    """Fits, cross-validates and saves."""
     begin = time.time()
-    shrunk = shrinkage(without)
-    reading = open_reading(reader, cache)
-    start = CredibilitySettings(least_mass=least_mass, retold_cosine=retold_cosine, retold_words=retold_words)
-    retellings = Retellings(retold_cosine, retold_words)
-    questions: list[DisputedQuestion] = []
-    for name in (RAMDOCS, *([AMPLIFIED] if amplified else []), *others):
-        some = disputed_questions(data, name)[: None if name in HELD else most]
-        questions += some
-        say(f"{name}: {len(some)} questions, {sum(len(q.query.documents) for q in some)} documents")
-    weights = [{RAMDOCS: 1.0, AMPLIFIED: 0.0}.get(question.source, other_weight) for question in questions]
-    by_grammar, grammar = read_by_grammar(questions, weights, shrunk["grammar"], folds)
-    if others_for == "grammar":
-        # RAMDocs stands first.
-        count = sum(question.source in HELD for question in questions)
-        questions, weights, by_grammar = questions[:count], weights[:count], by_grammar[:count]
-    read = reading.read([question.query for question in questions])
-    if fold_readers is not None:
-        read = read_by_folds(questions, read, fold_readers, cache, folds)
-    found = [
-        testimonies(question.query.documents, answers, parsed, start.copy_overlap, retellings.of(question.query.documents))
-        for question, answers, parsed in zip(questions, read, by_grammar, strict=True)
-    ]
-    score_by_folds(questions, found, generative_reader, fold_generative_readers, cache, folds)
-    everything = [prepare(*one, least_mass) for one in zip(questions, found, weights, strict=True)]
+    shrunk = shrinkage(recipe.without)
+    start = CredibilitySettings(least_mass=recipe.least_mass, retold_cosine=recipe.retold_cosine, retold_words=recipe.retold_words)
+    read = read_questions(recipe, start, shrunk["grammar"], recipe.folds)
+    everything = [prepare(*one, recipe.least_mass) for one in zip(read.questions, read.found, read.weights, strict=True)]
     prepared = [one for one in everything if one.question.source != AMPLIFIED]
-    also = [one for one in everything if one.question.source == AMPLIFIED]
-    both = held_out(prepared, shrunk, folds, also)
-    cases = [case for case in both if case.claimed.one.question.source == RAMDOCS]
+    both = held_out(prepared, shrunk, recipe.folds, [one for one in everything if one.question.source == AMPLIFIED])
+    cases, amplified = ([case for case in both if case.claimed.one.question.source == name] for name in (RAMDOCS, AMPLIFIED))
     stages = report(cases)
-    settings, chosen = choose_settings(cases, start, longest, [case for case in both if case.claimed.one.question.source == AMPLIFIED])
-    parts = {"grammar": dict(zip(PARTS["grammar"], grammar.tolist(), strict=True))} | fit_parts(prepared, shrunk)
+    settings, chosen = choose_settings(cases, start, recipe.longest, amplified)
+    parts = {"grammar": dict(zip(PARTS["grammar"], read.grammar.tolist(), strict=True))} | fit_parts(prepared, shrunk)
     metrics = measured() | {
         "cross_validated": chosen | stages,
-        "folds": folds,
+        "folds": recipe.folds,
         "questions": len(prepared),
         "seconds": round(time.time() - begin),
     }
     show_rows("cross-validated on RAMDocs dev", [{k: f"{v:.3f}" if isinstance(v, float) else v for k, v in (chosen | stages).items()}])
-    save(
-        out,
-        parts,
-        settings,
-        metrics,
-        {
-            "reader": Path(reader).name,
-            "generative_reader": generative_reader and Path(generative_reader).name,
-            "others": list(others),
-            "other_weight": other_weight,
-            "others_for": others_for,
-            "amplified": amplified,
-            "least_mass": least_mass,
-            "retold_cosine": retold_cosine,
-            "retold_words": retold_words,
-            "most": most,
-            "penalty": PENALTY,
-            "without": list(without),
-        },
-        card,
-    )
+    save(recipe.out, parts, settings, metrics, recipe.recorded(), recipe.card)
+
+
+def recipe_of(arguments: Sequence[str] | None = None) -> Recipe:
+    """The recipe of a command line: a flag for every field, and `--config FILE`."""
+    parser = ArgumentParser(description="Fits the learned scalars of arbgraph-small.")
+    parser.add_argument("--config", action="config")
+    parser.add_class_arguments(Recipe, as_group=False)
+    given = parser.parse_args(arguments).as_dict()
+    del given["config"]
+    return Recipe(**given)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line; what a user can cause ends in one line."""
+    try:
+        answer_credibility(recipe_of(arguments))
+    except (OSError, FeatureError, QuestionFileError, ReadingCacheError, CheckpointError, ModelNotFoundError) as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":
-    auto_cli(answer_credibility, as_positional=False)
+    main()

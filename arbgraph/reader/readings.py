@@ -41,7 +41,7 @@ class QuestionFileError(ValueError):
 def read_rows(path: Path) -> list[Row]:
     """The rows of a `.jsonl.gz` file. Raises QuestionFileError with the line number on a broken one."""
     if not path.is_file():
-        raise QuestionFileError(f"{path}: no such file; give the folder of the question sets as --data.root")
+        raise QuestionFileError(f"{path}: no such file; name the folder that holds the question sets")
     rows = []
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         for number, line in enumerate(stream, 1):

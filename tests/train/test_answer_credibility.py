@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
+from arbgraph.checkpoint import find_checkpoint
 from arbgraph.schema import Query
 from arbgraph.splits import fold_of
 from arbgraph.systems.small.credibility import PARTS, CredibilitySettings
 from arbgraph.systems.small.evidence import Testimony
 from tests.reader.sets import document, row, write
 from train import answer_credibility as module
-from train.answer_credibility import PENALTY, Rows, Shrinkage, fit_logistic, fit_softmax, shrinkage
+from train import answer_evidence
+from train.answer_credibility import Rows, fit_logistic
+from train.answer_evidence import PENALTY, Shrinkage, fit_softmax, shrinkage
 from train.data.disputes import AMPLIFIED, RAMDOCS, DisputedQuestion, disputed_questions
 
 
@@ -67,8 +72,8 @@ def test_features_are_left_out_by_name_in_every_part():
 def test_every_fold_is_scored_by_the_reader_that_has_not_seen_it(monkeypatch):
     """RAMDocs by the readers of folds, other sets by the one that is shipped; without readers of folds, all by that one."""
     asked: dict[str, list[str]] = {}
-    monkeypatch.setattr(module, "open_scoring", lambda name, cache: name)
-    monkeypatch.setattr(module, "add_language", lambda name, questions, found: asked.setdefault(str(name), []).extend(questions))
+    monkeypatch.setattr(answer_evidence, "open_scoring", lambda name, cache: name)
+    monkeypatch.setattr(answer_evidence, "add_language", lambda name, questions, found: asked.setdefault(str(name), []).extend(questions))
     texts = [f"When did hall {number} open?" for number in range(20)]
     sources = [RAMDOCS if number % 2 else "other" for number in range(20)]
     questions = [
@@ -76,13 +81,13 @@ def test_every_fold_is_scored_by_the_reader_that_has_not_seen_it(monkeypatch):
         for text, source in zip(texts, sources, strict=True)
     ]
     found: list[list[Testimony]] = [[] for _ in texts]
-    module.score_by_folds(questions, found, "shipped", "folds", None, 5)
+    answer_evidence.score_by_folds(questions, found, "shipped", "folds", None, 5)
     assert sorted(asked.pop("shipped")) == sorted(text for text, source in zip(texts, sources, strict=True) if source == "other")
     assert {name: {fold_of(text, 5) for text in some} for name, some in asked.items()} == {
         str(Path("folds") / str(fold)): {fold} for fold in {fold_of(text, 5) for text in texts[1::2]}
     }
     asked.clear()
-    module.score_by_folds(questions, found, "shipped", None, None, 5)
+    answer_evidence.score_by_folds(questions, found, "shipped", None, None, 5)
     assert asked == {"shipped": texts}
 
 
@@ -118,3 +123,29 @@ def test_settings_are_chosen_on_the_mean_of_plain_and_amplified_questions(monkey
     both, reached = module.choose_settings(["plain"], CredibilitySettings(), 3.0, ["copies"])
     assert both.tau_accept > 0.2
     assert reached == {"em": 0.4, "answers": 1.0, "em_amplified": 0.4}
+
+
+CONFIGS = Path(__file__).parents[2] / "configs" / "train" / "answer_credibility"
+
+
+@pytest.mark.parametrize(("config", "checkpoint"), [("smollm2", "arbgraph-small-smollm2"), ("minilm", "arbgraph-small")])
+def test_the_shipped_recipes_are_those_of_the_shipped_checkpoints(config, checkpoint):
+    recipe = module.recipe_of(["--config", str(CONFIGS / f"{config}.yaml"), "--data", "DATA"])
+    trained = yaml.safe_load((find_checkpoint(checkpoint) / "training.yaml").read_text(encoding="utf-8"))
+    # The older checkpoint was written before some of the options were there.
+    assert {name: value for name, value in recipe.recorded().items() if name in trained} == trained
+    settings = json.loads((find_checkpoint(checkpoint) / "config.json").read_text(encoding="utf-8"))["settings"]
+    assert settings.get("retold_cosine", 2.0) == recipe.retold_cosine
+    assert settings.get("generative_reader") == recipe.generative_reader
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--without", "[surces]"], "no part has a feature 'surces'"),
+        (["--others", "[]"], "ramdocs/data.jsonl.gz: no such file"),
+    ],
+)
+def test_what_a_user_can_cause_ends_in_one_line(tmp_path, flags, message):
+    with pytest.raises(SystemExit, match=message):
+        module.main(["--data", str(tmp_path), "--out", str(tmp_path / "out"), *flags])
