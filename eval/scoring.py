@@ -85,10 +85,13 @@ def scored(item: Item, row: Mapping[str, Any], checked: Checked | None = None, *
     if checked is not None:
         about |= checked.fields()
     if row["failed"] is not None:
-        return Scored(**about, predicted=() if short else None, text="", tokens=0, usage=row["failed"]["usage"] or None)
+        failed = row["failed"]
+        return Scored(
+            **about, predicted=() if short else None, text="", written=failed["raw"] or "", tokens=0, usage=failed["usage"] or None
+        )
     answer = Answer.model_validate(row["answer"])
     more = {"abstained": answer.abstained, "tokens": row["tokens"], "usage": answer.usage}
-    return Scored(**about, predicted=answer.short_answers if short else None, text=answer.text, **more)
+    return Scored(**about, predicted=answer.short_answers if short else None, text=answer.text, written=answer.text, **more)
 
 
 def score_with_failures(every: Sequence[Scored], failed: Collection[str], names: Sequence[str]) -> Scores:

@@ -20,6 +20,7 @@ class Scored:
         wrong: answers that count as wrong.
         predicted: the short answers given; empty where there is none.
         text: the whole answer.
+        written: all that the system wrote, also where it failed and this is no answer.
         abstained: the system declined to answer; what it said instead is no answer.
         answerable: the documents allow an answer; where they do not, the right behaviour is to abstain.
         tokens: tokens of `text`, without special tokens.
@@ -38,6 +39,7 @@ class Scored:
     wrong: Sequence[str] = ()
     predicted: Sequence[str] | None = None
     text: str | None = None
+    written: str | None = None
     abstained: bool = False
     answerable: bool = True
     tokens: int | None = None
