@@ -8,9 +8,8 @@ import json
 import pytest
 
 from arbgraph.extraction.syntactic import SyntacticExtractor
-from arbgraph.io import InputError
 from arbgraph.schema import Document, Query
-from train.data.neighbours import main, neutral_pairs
+from train.data.neighbours import command_line, neutral_pairs
 
 TEXT = (
     "The Skarra lighthouse was built in 1884. The Skarra lighthouse was built in 1884 by the harbour board. "
@@ -39,11 +38,12 @@ def test_the_command_is_reproducible_and_refuses_bad_records(tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"id": "q", "query": "?", "documents": [{"id": "d", "text": TEXT}]}) + "\n", encoding="utf-8")
     outs = [tmp_path / "1.jsonl.gz", tmp_path / "2.jsonl.gz"]
-    for out in outs:
-        main([str(source)], str(out), pairs=1)
+    # As `make train-verifier` writes it, and with a list.
+    for documents, out in zip((str(source), f"[{source}]"), outs, strict=True):
+        command_line(["--documents", documents, "--pairs", "1", "--out", str(out)])
     rows = [gzip.decompress(out.read_bytes()) for out in outs]
     assert rows[0] == rows[1]
     assert len(rows[0].splitlines()) == 1
     source.write_text('{"query": "?"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="documents"):
-        main([str(source)], str(outs[0]))
+    with pytest.raises(SystemExit, match=r"error: .*documents"):
+        command_line(["--documents", str(source), "--out", str(outs[0])])

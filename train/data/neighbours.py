@@ -5,13 +5,14 @@ pairs are rare in inference corpora, so a verifier trained on those alone calls 
 an encyclopaedia do not contradict themselves, and paragraphs retrieved for one question rarely contradict each other; their
 similar claims are taken as neutral unless one nearly contains the other.
 
-    python -m train.data.neighbours --documents FILE... --out neutral.jsonl.gz
+    python -m train.data.neighbours --documents FILE --out neutral.jsonl.gz
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jsonargparse import auto_cli
@@ -51,11 +52,11 @@ def _restates(a: str, b: str) -> bool:
     return max(comparison.a_in_b, comparison.b_in_a) >= 0.75
 
 
-def main(documents: list[str], out: str, low: float = 0.45, high: float = 0.85, pairs: int = 12000, seed: int = 0) -> None:
+def main(documents: list[str] | str, out: str, low: float = 0.45, high: float = 0.85, pairs: int = 12000, seed: int = 0) -> None:
     """Writes natural neutral pairs.
 
     Args:
-        documents: files of questions with passages.
+        documents: file of questions with passages, or a list of such files (`'[a.jsonl, b.jsonl]'`).
         out: JSON lines, gzipped when named .gz.
         low: smallest cosine of a pair.
         high: largest cosine of a pair; above it, two claims may state the same.
@@ -64,7 +65,7 @@ def main(documents: list[str], out: str, low: float = 0.45, high: float = 0.85, 
     """
     extractor, encoder = SyntacticExtractor(), SentenceEncoder()
     rng, kept = random.Random(seed), []
-    queries = [item for path in documents for item in read_queries(path)]
+    queries = [item for path in ([documents] if isinstance(documents, str) else documents) for item in read_queries(path)]
     share = -(-pairs // max(1, len(queries)))
     for item in queries:
         if isinstance(item, BadRecord):
@@ -75,5 +76,13 @@ def main(documents: list[str], out: str, low: float = 0.45, high: float = 0.85, 
     write_json_lines(out, kept[:pairs])
 
 
+def command_line(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line; what a user can cause ends in one line."""
+    try:
+        auto_cli(main, args=list(arguments) if arguments is not None else None, as_positional=False)
+    except (InputError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
 if __name__ == "__main__":
-    auto_cli(main, as_positional=False)
+    command_line()
