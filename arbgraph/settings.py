@@ -42,7 +42,6 @@ class Settings(BaseModel):
     # Alignment
     tau_merge: float = Field(0.88, ge=-1, le=1.01, description="cosine from which two claims may merge; above 1 only equal texts merge")
     copy_overlap: float = Field(0.2, gt=0, le=1.01, description="share of shared shingles that makes two documents one source")
-
     retold_cosine: float = Field(
         2.0, ge=-1, le=2, description="cosine from which two documents may be one source in other words (0.75 is a start); above 1 none are"
     )

@@ -278,10 +278,14 @@ class Recipe(ReadingRecipe):
     """What is read, how it is fitted, and where it goes.
 
     Args:
-        out: checkpoint folder to write. folds: of the cross-validation. longest: most answers a question, on average.
+        out: checkpoint folder to write.
+        folds: of the cross-validation.
+        longest: most answers a question, on average.
         least_mass: of a phrase that makes a claim.
-        retold_cosine, retold_words: of documents that retell each other and count as one source; above 1 none do.
-        without: features that take no part, for ablations. card: further lines of the card.
+        retold_cosine: of documents that retell each other and count as one source; above 1 none do.
+        retold_words: share of the words that such documents have in common.
+        without: features that take no part.
+        card: further lines of the card.
     """
 
     out: str

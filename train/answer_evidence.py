@@ -79,13 +79,17 @@ class ReadingRecipe:
     """Which questions are read, and by what.
 
     Args:
-        data: folder of the question sets. reader: name or folder of the reader's checkpoint.
+        data: folder of the question sets.
+        reader: name or folder of the reader's checkpoint.
         fold_readers: where the reader was trained on RAMDocs dev, folder of one reader a fold (`0`, `1`, ...), each trained without
             the fold whose questions it reads here, so that what is fitted has seen readings of questions that are new to the reader.
-        generative_reader, fold_generative_readers: the same for the reader that scores phrases; null fits without one.
+        generative_reader: name or folder of the reader that scores phrases; null fits without one.
+        fold_generative_readers: as `fold_readers`, of the generative reader.
         cache: file that keeps what the readers found.
-        others: sets whose dev parts are fitted on beside RAMDocs dev. other_weight: weight of their questions. most: questions of one.
+        others: sets whose dev parts are fitted on beside RAMDocs dev.
+        other_weight: weight of their questions.
         others_for: whether they take part in all fits, or in that of the grammar alone, which needs no reader.
+        most: questions of one of them.
         amplified: read RAMDocs' amplified dev questions too, to choose the settings on.
     """
 

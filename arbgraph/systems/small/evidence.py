@@ -111,7 +111,8 @@ def testimonies(
     """The documents with their candidate phrases: what the two readers named and its longer forms, what near copies change, and what other
     documents answer. `answers` and `by_grammar` are readings of `passage_of` each document; `retold` are pairs that are one source in
     other words. What retellings change is no dispute: they differ everywhere."""
-    groups, copied = source_groups(documents, copy_overlap, retold), source_groups(documents, copy_overlap)
+    groups = source_groups(documents, copy_overlap, retold)
+    copied = source_groups(documents, copy_overlap) if retold else groups
     found = []
     for document, group, copy, read, parsed in zip(documents, groups, copied, answers, by_grammar, strict=True):
         shift = len(passage_of(document)) - len(document.text)
